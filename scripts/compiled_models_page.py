@@ -40,9 +40,9 @@ Models and programs compiled by `torch.compile` with the real Triton, and with P
 (`python -m pantile.compat`), from `tests/gpu/bench/compiled_models.py`. {setting}
 
 Every measurement is a process of its own with empty caches. {batch} cases compile at once, both
-sides of each, on {cpus} cores with {threads} compile threads per process, so both sides meet the
+sides of each, on {cpus} cores with {threads} compile threads per process, so both sides have the
 same contention, and the seconds are longer than those of {alone}.
-Then nothing else runs, and the two sides of a case are timed in turn in {rounds} rounds: the
+Then nothing else runs, and the two sides of a case are timed alternately in {rounds} rounds: the
 median call of each round, from the call on the host to its result on the GPU, and the median of
 the rounds. Ratios are Triton's time over Pantile's: above 1, Pantile is faster.
 
@@ -58,7 +58,7 @@ too: {:.0f} % of the seconds under Triton, {:.0f} % under Pantile."""
 WARM = """A second process finds the caches of the first one: seconds from its start to its first
 result, the imports of torch and of the model's library included. All of a batch run at once."""
 
-ALONE = "The whole machine for one process, with {} compile threads; each side once, in turn."
+ALONE = "The whole machine for one process, with {} compile threads; each side once, one after the other."
 
 
 # ===-- what is kept -------------------------------------------------------------------------===

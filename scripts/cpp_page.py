@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cpp-reference.md"
 INTRODUCTION = """# Names of the C++ library
 
-Written by `scripts/cpp_page.py` from the headers. How these names go together is told in [the C++ interface](cpp.md).
+Written by `scripts/cpp_page.py` from the headers. [The C++ interface](cpp.md) shows how these names go together.
 Where a function returns a `Result`, an `Error` says why it failed; no function throws.
 """
 RECORDS = ("struct", "class", "enum class", "enum")
 
 
 def table(name):
-    """Rows of a .def beside the headers: the texts of each, without quotes."""
+    """Rows of a .def next to the headers: the strings of each, without quotes."""
     text = (cpp_headers.HEADERS / name).read_text(encoding="utf-8")
     rows = re.findall(r"^[A-Z]+\((.*)\)$", text, re.M)
     cells = [re.findall(r'"(?:[^"\\]|\\.)*"|[^,"]+', row) for row in rows]

@@ -89,22 +89,22 @@ def picture(width, height, title, parts):
 
 
 def way_of_a_kernel():
-    """From source text to numbers, on both devices."""
+    """From source to numbers, on both devices."""
     width, x, y, gap = 420, 20, 20, 16
     parts, height = labelled(
         (x, y), width, "end", ["kernel", "a function of a Python file, or text"]
     )
-    beside = x + width + 60
+    right = x + width + 60
     for kind, name, what in WAY:
         parts.append(arrow((x + width // 2, y + height), (x + width // 2, y + height + gap)))
         y += height + gap
         more, height = labelled((x, y), width, kind, [name, what])
         parts += more
         if name == "tile":
-            parts += cpu((x + width, y + height // 2), beside)
+            parts += cpu((x + width, y + height // 2), right)
         if name == "ptx, cubin":
-            parts += gpu((x + width, y + height // 2), beside)
-    return picture(beside + 320, y + height + 20, "The way of a kernel", parts)
+            parts += gpu((x + width, y + height // 2), right)
+    return picture(right + 320, y + height + 20, "The way of a kernel", parts)
 
 
 def cpu(start, x):

@@ -34,7 +34,7 @@ with knobs.autotuning.scope():  # until the end of the block
 
 `PANTILE_AS_TRITON` is no attribute, since Python reads it when it starts: with `1`, `import triton`
 gives Pantile wherever its wheel is installed ([child processes](python.md#child-processes)). Nor are
-`PANTILE_CHECK_EACH_PASS` and `PANTILE_CHECK_EACH_PASS_REPORT`, for those who change the compiler
+`PANTILE_CHECK_EACH_PASS` and `PANTILE_CHECK_EACH_PASS_REPORT`, for work on the compiler
 ([a launch after each pass](remarks-and-plans.md#a-launch-after-each-pass)).
 """
 

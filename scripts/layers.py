@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = "compiler/README.md"
 HEADING = "## What may include what"
 CHECKED = ("compiler", "runtime", "python/binding")
-# Where an include starts from, besides its own folder.
+# Where an include starts from, in addition to its own folder.
 STARTS = ("compiler", "compiler/include", "")
 ENDINGS = (".h", ".cpp", ".def", ".td")
 INCLUDE = re.compile(r'\s*#?\s*include\s*(["<])([^">]+)[">]')

@@ -49,7 +49,7 @@ INTRODUCTION = """# Passes
 Written by `scripts/passes_page.py` from `compiler/passes/Passes.td`, in the order of `compiler/Pipeline.cpp`. Each example is a function of the
 pass's own test in `tests`, before and after the pass alone; layouts of registers and swizzles are left out where they say nothing.
 
-`pantilec --list-passes` lists the passes; `pantile.compiler.remarks.list_passes()` returns them. [Remarks and plans](remarks-and-plans.md) tell what they
+`pantilec --list-passes` lists the passes; `pantile.compiler.remarks.list_passes()` returns them. [Remarks and plans](remarks-and-plans.md) show what they
 did to a kernel, and [the way of a kernel](architecture.md) shows where they stand.
 
 A pass that later ones do not need can be left out by name: with the launch option `disabled_passes`, as
@@ -223,7 +223,7 @@ def page(listings):
                 lines += section(step, by_name.get(step.name), listings)
     lines += [
         "",
-        "## For those who change the compiler",
+        "## For work on the compiler",
         "",
         "These change nothing that is lowered, and run by name.",
     ]

@@ -1,6 +1,6 @@
-"""Measurements of docs/measurements beside those of peers, as ratios of speed.
+"""Measurements of docs/measurements relative to those of peers, as ratios of speed.
 
-Gives: `tables`, the tables of the record beside peers; `speeds`, ratios of speed of two columns of a
+Gives: `tables`, the tables of the record with peers; `speeds`, ratios of speed of two columns of a
        table, whatever its unit; `workloads`, the rows of the summary in docs/performance.md.
 How:   Every table has rows with `rates` (numbers by name, in the table's unit) or with `relative to`
        (ratios that were recorded as such). A unit of time turns a ratio around.
@@ -109,8 +109,8 @@ def summary():
     yield "| --- | --- | --- | --- | --- |"
     for title, name, ours, library, column, triton in WORKLOADS:
         table = found[name]
-        beside = cell(speeds(table, ours, column))
-        cells = [f"{beside} {library}" if library else beside, cell(speeds(table, ours, triton))]
+        value = cell(speeds(table, ours, column))
+        cells = [f"{value} {library}" if library else value, cell(speeds(table, ours, triton))]
         yield f"| {title} | {len(table['rows'])} | {span(table, ours)} | {' | '.join(cells)} |"
 
 

@@ -27,7 +27,7 @@ LINES = {  # colour, style, label; the names are those of the benchmarks
     "triton": ("#888888", "-", "Triton 3.6"),
     "pantile": ("#1f5fbf", "-", "Pantile"),
     "ours": ("#1f5fbf", "-", "Pantile"),
-    "same": ("#888888", "--", "the same text on Triton"),
+    "same": ("#888888", "--", "the same source on Triton"),
     "tutorial": ("#888888", "-", "Triton's tutorial"),
     "rand4x": ("#1f5fbf", ":", "Pantile, tl.rand4x"),
     "torch": ("#76b900", "-", "torch"),
@@ -54,7 +54,7 @@ STYLE = {
 
 
 def draw(path, title, unit, rows):
-    """A plot of `rows`, pairs of a size and the rates by name; sizes may be numbers or texts."""
+    """A plot of `rows`, pairs of a size and the rates by name; sizes may be numbers or strings."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots()
         sizes = [str(size) for size, _ in rows]
@@ -102,13 +102,13 @@ def draw_tutorials(rows):
 def draw_matmul(rows):
     """The plot of the front page, and of tutorial 03."""
     points = [(row["size"], row["tflops"]) for row in rows]
-    title = "fp16 matrix product, M = N = K, NVIDIA H200"
+    title = "fp16 GEMM, M = N = K, NVIDIA H200"
     draw(DOCS / "images/matmul.svg", title, "TFLOP/s", points)
     draw(DOCS / "images/tutorials/03-product.svg", title, "TFLOP/s", points)
 
 
 def print_shares(rows):
-    """A table in Markdown: ours as a share of each peer, the smallest and the median of the points."""
+    """A table in Markdown: ours relative to each peer, the smallest and the median of the points."""
     print("| workload | points | same text on Triton | Triton's tutorial | torch |")
     print("| --- | --- | --- | --- | --- |")
     for (table, _), points in group(rows).items():

@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/python-reference.md"
 
 INTRODUCTION = """# Names of the Python package
 
-Written by `scripts/python_page.py` from the docstrings. How these names go together is told in [the Python package](python.md); what kernels call is in the [reference of the language](reference/README.md), and settings are in a [table](knobs.md).
+Written by `scripts/python_page.py` from the docstrings. [The Python package](python.md) shows how these names go together; what kernels call is in the [reference of the language](reference/README.md), and settings are in a [table](knobs.md).
 """
 
 SECTIONS = {  # title: (module, names)

@@ -30,7 +30,7 @@ TYPES_WITHOUT_EXAMPLE = ("float8e4b15", "float8e4b8", "float8e5b16", "complex64"
 
 @dataclass
 class Row:
-    """A name as the compiler knows it."""
+    """A name as the compiler has it."""
 
     name: str
     space: str

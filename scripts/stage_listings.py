@@ -28,7 +28,7 @@ COMMAND = [
 
 
 class Stages:
-    """The texts of the stages of the GEMM, each made once."""
+    """The listings of the stages of the GEMM, each made once."""
 
     def __init__(self, pantilec):
         self.pantilec, self.texts = pantilec, {}
@@ -50,7 +50,7 @@ def shorten(line):
 
 
 def undent(lines):
-    """Without the indentation that all lines share."""
+    """Without the indentation common to all lines."""
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     return [line[margin:] for line in lines]
 
@@ -79,7 +79,7 @@ def excerpt(text, options):
 
 
 def fill(text, stages):
-    """Replace the listing below each comment that asks for a stage."""
+    """Replace the listing below each comment that names a stage."""
 
     def listing(match):
         options = [line.split(": ", 1) for line in match[2].strip().split("\n")]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/data/triton-<version>.json: the public names of a release of Triton, facts without code.
 
-Needs: the folder `triton` of a wheel. Nothing is run but with --live, which asks that package, if it is
-       importable, for the types of its values and for what modules get in other ways than by text.
+Needs: the folder `triton` of a wheel. Nothing is run but with --live, which imports that package, if it is
+       importable, and reads the types of its values and what modules get in other ways than by source.
 Gives: {module: {name: entry}}. An entry is [kind, ...]: ["function", parameters], ["class", {member:
        parameters or null}, bases], ["value", type or null], ["module"]; "from x" at its end says that the
        module only imports the name, for its own use as it seems, from the module x.

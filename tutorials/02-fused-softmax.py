@@ -82,7 +82,7 @@ def softmax_kernel(
 # The wrapper
 # -----------
 # Two numbers are chosen here. A program should have some thousand elements, enough to keep many
-# loads under way at a time; where rows are short it takes several. And `num_warps` says how many
+# loads in flight at a time; where rows are short it takes several. And `num_warps` says how many
 # threads share a program's tile, in units of 32: the more elements, the more threads, so that each
 # thread's part fits its registers. You do not say which thread holds which element: that is the
 # compiler's work.

@@ -88,7 +88,7 @@ def forward_kernel(
 # --------
 # Two programs that read, add and write the same buffer at the same time would lose a contribution.
 # So each buffer has a lock: a number that is 0 when the buffer is free. `tl.atomic_cas(lock, 0, 1)`
-# looks and, if it finds 0, writes 1, in one step that nobody can get in between; it returns what it
+# looks and, if it finds 0, writes 1, in one indivisible step; it returns what it
 # found. Whoever finds 1 tries again. `tl.atomic_xchg(lock, 0)` opens the lock.
 #
 # Three things make that right. The atomic operations order memory (they *acquire* and *release*):
@@ -96,7 +96,7 @@ def forward_kernel(
 # threads of the program finish their stores before one of them opens the lock. And programs that
 # wait do not keep others from finishing, since whoever has the lock is running already.
 #
-# The first to come finds rubbish in the buffer. A second number beside the lock says whether
+# The first to come finds rubbish in the buffer. A second number next to the lock says whether
 # somebody was there, which saves setting the buffers to zero.
 #
 # Long rows

@@ -131,7 +131,7 @@ def make_symmetric(elements, slots, dtype):
     addresses = [[p + start for p in of.buffer_ptrs] for start, of in zip(starts, handles)]
     peers = Peers(RANK, data, addresses[0], pads, addresses[1], address_table)
     peers.handles = handles  # the memory is the others' as long as they live
-    handles[1].barrier()  # nobody tells before all pads are zero
+    handles[1].barrier()  # no rank signals before all pads are zero
     return peers
 
 

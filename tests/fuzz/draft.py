@@ -28,7 +28,7 @@ class Place:
 
 
 class Draft:
-    """Lines of a kernel under way."""
+    """Lines of a kernel that is being drawn."""
 
     def __init__(self, kind, seed):
         self.rng = random.Random(f"{kind}.{seed}")

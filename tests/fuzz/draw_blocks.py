@@ -74,7 +74,7 @@ def draw_window_store(g):
 
 
 def draw_round_trip(g):
-    """Store a tile, meet, and read it in another order."""
+    """Store a tile, synchronise, and read it in another order."""
     x = g.pick_tile(lambda v: v.data.size > 1)
     if not x or g.loops or g.depth:
         return None

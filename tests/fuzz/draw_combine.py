@@ -1,4 +1,4 @@
-"""Draws reductions, scans, sorts and products.
+"""Draws reductions, scans, sorts and dots.
 
 Needs: generator.
 Gives: COMBINE_DRAWS.
@@ -109,7 +109,7 @@ def draw_softmax(g):
 
 
 def dot_shape(g, dtype):
-    """M, N, K of a product."""
+    """M, N, K of a dot."""
     least = 32 if dtype in (*FP8, "i8") else 16
     sizes = [16, 16, 32, 32, 64, 64, 128]
     m, n = g.rng.choice(sizes), g.rng.choice(sizes)

@@ -1,4 +1,4 @@
-"""Draws loops, branches, matrix products over a loop, and calls of helper functions.
+"""Draws loops, branches, dots over a loop, and calls of helper functions.
 
 Needs: generator.
 Gives: CONTROL_DRAWS.

@@ -77,7 +77,7 @@ def bits(dtype):
 
 
 def promote(a, b):
-    """The type in which two run-time operands meet."""
+    """The type in which two run-time operands are combined."""
     if a == b:
         return a
     kinds = {is_float(a), is_float(b)}

@@ -18,7 +18,7 @@ from .program import GRID_NAME, Call, Memory, Program, State
 from .values import Undefined
 from .warps import warps_or_any
 
-MAX_ELEMENTS = 4096  # of a tile; accumulators of a product may have more
+MAX_ELEMENTS = 4096  # of a tile; accumulators of a dot may have more
 INPUT_SIZE = 32768
 
 

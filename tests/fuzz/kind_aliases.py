@@ -6,7 +6,7 @@ How:   each program owns a part of an array that it reaches through several argu
        begin further on. A step loads a tile through one or two of them, and stores it where it was
        loaded through another one: changed, normalised, or after a dot that it was an operand of.
        Nothing but the value itself says that the store comes after the loads. What a step loaded is
-       used behind the store if threads hold no copies of it; what it stored is loaded again behind a
+       used after the store if threads hold no copies of it; what it stored is loaded again after a
        barrier. Steps stand alone or in a loop, over tiles of one or two axes.
 """
 

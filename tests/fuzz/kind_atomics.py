@@ -16,7 +16,7 @@ def draw_atomics(seed):
 
 
 class _Atomics:
-    """A kernel of atomics under way."""
+    """A kernel of atomics that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("atomics", seed)
@@ -63,7 +63,7 @@ class _Atomics:
         )
 
     def _sem(self, *scopes):
-        """Memory order or scope; `scopes` that are wide enough for who meets there."""
+        """Memory order or scope; `scopes` that include all threads that access the element."""
         return self.draft.pick("", "", ", sem='relaxed'", ", sem='acq_rel'", *scopes)
 
     def _values(self, first):
@@ -71,7 +71,7 @@ class _Atomics:
         return self.draft.pick(f"(r % 7 - 3 + {first})", "r", "(pid + r % 5)", "(r * 0 + 1)")
 
     def _kept(self, old, mask):
-        """What masked elements give is nobody's."""
+        """The results of masked elements are not used."""
         return f"tl.where({mask.removeprefix(', mask=')}, {old}, 0)" if mask else old
 
     def _own(self, first):
@@ -96,7 +96,7 @@ class _Atomics:
         draft.line(f"tl.atomic_add({sums} + r, {ticket} * {draft.rng.randint(1, 5)})")
 
     def _shared(self, first):
-        """All programs and several elements meet in one place."""
+        """All programs and several elements access one address."""
         draft = self.draft
         kind = draft.pick("i32", "i32", "fp32", "i64")
         name = "add" if kind == "fp32" else draft.pick("add", "max", "min", "xor")

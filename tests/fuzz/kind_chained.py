@@ -1,9 +1,9 @@
-"""Dots that feed each other in loops, as attention, its gradients and linear attention have them.
+"""Chained dots in loops, as attention, its gradients and linear attention have them.
 
 Needs: draft, pieces_*.
 Gives: draw_chained (one to three dots in a loop), draw_gradients (three to five).
 How:   tiles have axes: `m` the rows of the program, `n` the positions of the loop, `d` the features.
-       A dot of any two tiles that share an axis is drawn. Without `n` its result is an accumulator;
+       A dot of any two tiles with a common axis is drawn. Without `n` its result is an accumulator;
        with it, it is changed, rounded, and used again: by further dots, by sums, by stores. There are
        one or two loops, one after the other.
 """
@@ -45,7 +45,7 @@ def draw_gradients(seed):
 
 
 class _Chain:
-    """A kernel of chained dots under way."""
+    """A kernel of chained dots that is being drawn."""
 
     def __init__(self, kind, seed, counts):
         self.draft = draft = Draft(kind, seed)
@@ -230,7 +230,7 @@ class _Chain:
         return self._use(name, axes)
 
     def _operands(self, tiles, number):
-        """Two tiles that share an axis, the contracted one; recent results rather."""
+        """Two tiles with a common axis, the contracted one; recent results rather."""
         draft, choices = self.draft, []
         halves = [t for t in tiles if t.half]
         for a in halves:

@@ -21,7 +21,7 @@ def draw_far(seed):
 
 
 class _Far:
-    """A kernel that reaches far, under way."""
+    """A kernel with far accesses that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("far", seed)

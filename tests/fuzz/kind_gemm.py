@@ -1,4 +1,4 @@
-"""Matrix products: grids of many programs, ways to address operands, and epilogues of every kind.
+"""GEMMs: grids of many programs, ways to address operands, and epilogues of every kind.
 
 Needs: draft, pieces_*.
 Gives: draw_gemm, draw_any_gemm.
@@ -30,7 +30,7 @@ ANY_BLOCKS += [(64, 88, 64), (128, 200, 32), (64, 320, 32), (64, 24, 32)]
 
 @dataclass
 class Problem:
-    """The sizes of a product and how its programs are numbered."""
+    """The sizes of a GEMM and how its programs are numbered."""
 
     dtype: str
     block: tuple

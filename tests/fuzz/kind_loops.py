@@ -2,7 +2,7 @@
 
 Needs: draft, pieces_counts.
 Gives: draw_loops.
-How:   each program runs one loop, two behind each other, or one within another. An iteration reads the
+How:   each program runs one loop, two after each other, or one within another. An iteration reads the
        row of its number, by index or through pointers that move on, and adds it up, multiplies it, or
        stores it in a row of its own; the counters themselves are mixed into a number that differs if
        one is missing, added, or out of order. Rows lie where the last iterations end: what is read for
@@ -18,7 +18,7 @@ def draw_loops(seed):
 
 
 class _Loops:
-    """A kernel of loops under way."""
+    """A kernel of loops that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("loops", seed)
@@ -115,7 +115,7 @@ class _Loops:
         return None
 
     def _add_at_counter(self, counter, number):
-        """The counter is the index itself, from a pointer before or behind the array."""
+        """The counter is the index itself, from a pointer before or after the array."""
         draft, count = self.draft, self.count
         last = count.start + max(0, count.trips - 1) * count.step
         least, span = min(count.start, last), abs(last - count.start)

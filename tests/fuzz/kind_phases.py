@@ -5,7 +5,7 @@ Gives: draw_phases.
 How:   each program has a strip of blocks of its own. Phases follow each other with a barrier between
        them: one fills blocks of the strip, in a loop or at once; one multiplies them, loaded in a
        loop through any argument for the strip, or through a descriptor; one changes them in place.
-       Loads must neither come before the barrier nor stay behind the next one.
+       Loads must neither move before the barrier nor after the next one.
 """
 
 from .draft import HALVES, NAMES, Draft, launch_options
@@ -19,7 +19,7 @@ def draw_phases(seed):
 
 
 class _Phases:
-    """A kernel of phases under way."""
+    """A kernel of phases that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("phases", seed)

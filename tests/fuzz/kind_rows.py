@@ -2,8 +2,8 @@
 
 Needs: draft, pieces_*.
 Gives: draw_rows.
-How:   a program has one row, several rows of a tile, or walks over rows; a row fits one tile or is
-       read in a loop, once or in two passes. Vectors are loaded ahead, kept over reductions, updated
+How:   a program has one row, several rows of a tile, or loops over rows; a row fits one tile or is
+       read in a loop, once or in two passes. Vectors are loaded early, kept over reductions, updated
        in place, and stored through a remainder or a negative stride.
 """
 
@@ -17,7 +17,7 @@ def draw_rows(seed):
 
 
 class _Rows:
-    """A kernel over rows under way."""
+    """A kernel over rows that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("rows", seed)
@@ -54,7 +54,7 @@ class _Rows:
         return draft.finish()
 
     def _shapes(self):
-        """Extents, and the indices that all rows share."""
+        """Extents, and the indices that all rows have in common."""
         draft = self.draft
         self.sweep = draw_sweep(draft, self.width, 4, 0) if draft.chance(0.5) else None
         self.columns = self.width
@@ -132,7 +132,7 @@ class _Rows:
     def _address(self, source, cols):
         draft, last = self.draft, self.columns - 1
         if draft.odd(0.2) and not self.sweep and self.limit:
-            return f"{source} + rows * {self.pitch_text} + ({last} - {cols})"  # from behind
+            return f"{source} + rows * {self.pitch_text} + ({last} - {cols})"  # from the end
         if draft.odd(0.15):
             return f"{source} + rows * {self.pitch_text} + {cols} % {self.count}"
         return f"{source} + rows * {self.pitch_text} + {cols}"

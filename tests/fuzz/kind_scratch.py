@@ -4,7 +4,7 @@ Needs: draft, pieces_*.
 Gives: draw_scratch.
 How:   each program has its own part of a scratch array. A tile is stored, whole or masked, and loaded
        through the same tile of pointers, or after a barrier transposed, shifted, in another shape, or
-       through another argument that is a view of the same array. What comes back is changed, feeds a
+       through another argument that is a view of the same array. What is loaded again is changed, is an operand of a
        dot, or is stored again, within a loop or without one.
 """
 
@@ -19,7 +19,7 @@ def draw_scratch(seed):
 
 
 class _Scratch:
-    """A kernel with scratch memory under way."""
+    """A kernel with scratch memory that is being drawn."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("scratch", seed)

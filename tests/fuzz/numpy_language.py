@@ -25,7 +25,7 @@ EXACT_BITS = 23  # of the sums in a dot, whose hardware cuts the last bit off
 class Tile(np.ndarray):
     """A tile or scalar; in-place operators give another one."""
 
-    memory = None  # of the launch that runs: told where something is rounded
+    memory = None  # of the launch that runs: notes where something is rounded
     loads = frozenset()  # the numbers of those that it depends on
 
     def __array_finalize__(self, source):

@@ -3,8 +3,8 @@
 Needs: values.Undefined.
 Gives: Memory (load, store, atomics), Pointer.
 How:   each element remembers who wrote and read it last: the program, the tile of pointers, and how
-       many barriers had been before. Undefined is raised where two programs meet outside of
-       atomics, and where two tiles of pointers of one program meet without a barrier between them:
+       many barriers had been before. Undefined is raised where two programs access an element outside of
+       atomics, and where two tiles of pointers of one program do without a barrier between them:
        the compiler orders accesses only through the same tile of pointers. One meeting is defined: a
        store of values that depend, each at its position, on all that was loaded from the element.
        Threads may hold copies of a small tile, which load too late then: what was loaded is not
@@ -207,7 +207,7 @@ class Memory:
         return value.ravel()
 
     def atomic(self, name, pointer, value, mask):
-        """The old values; elements of a tile take turns."""
+        """The old values; elements of a tile are updated one after the other."""
         array, at, _ = self._places(pointer, mask)
         self._check_atomic(array, at)
         values = self._selected(pointer, value, mask, array.data.dtype)

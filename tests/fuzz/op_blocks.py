@@ -3,7 +3,7 @@
 Needs: program.op, op_memory.
 Gives: the operations `block_load`, `block_store`, `descriptor_load`, `descriptor_store`, `barrier`, `reload`.
 How:   a window: the shape and strides of a matrix in memory, where the block starts, its shape. Beyond
-       the matrix a load gives 0 and a store writes nothing; a block pointer asks for that by
+       the matrix a load gives 0 and a store writes nothing; a block pointer requests that by
        `boundary_check`.
 """
 

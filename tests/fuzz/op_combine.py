@@ -1,4 +1,4 @@
-"""Reductions, scans, sorts, histograms and products.
+"""Reductions, scans, sorts, histograms and dots.
 
 Needs: program.op, values.
 Gives: the operations `reduce`, `scan`, `sort`, `topk`, `histogram`, `dot`, `softmax` ...
@@ -231,7 +231,7 @@ def _dot_text(a, p):
     return f"tl.dot({a[0]}, {a[1]}{acc}{precision}{out})"
 
 
-# Bits that survive in a factor and in the sums of a product, by the factors' type and precision.
+# Bits that survive in an operand and in the accumulator of a dot, by the operands' type and precision.
 def _dot_precision(dtype, precision):
     if dtype == "fp32":
         return {"ieee": (24, 24), "tf32x3": (21, 22), "bf16x3": (15, 22), "bf16x6": (21, 22)}.get(

@@ -15,7 +15,7 @@ from .values import Undefined, Value, convert, held, nonzero, rounded, stored
 
 
 def operands(values):
-    """The operands with literals made values of the type that they take beside the others."""
+    """The operands with literals made values of the type that they take with the others."""
     tiles = [value for value in values if not isinstance(value, Literal)]
     kind = tiles[0].dtype
     for tile in tiles[1:]:
@@ -30,7 +30,7 @@ def operands(values):
 
 
 def common(values):
-    """The operands in the type in which they meet."""
+    """The operands in the type in which they are combined."""
     values = operands(values)
     dtype = values[0].dtype
     for value in values[1:]:

@@ -2,7 +2,7 @@
 
 The dropout mask is drawn from the position in the score matrix in both passes, transposed in the
 second; the reference draws it by Philox as well. The bias is (heads, queries, keys) or (heads, 1,
-keys). fp32 products in IEEE, within 1e-3.
+keys). fp32 dots in IEEE, within 1e-3.
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
 """The gradients of attention in one kernel: programs of keys add to the gradient of queries by
-relaxed atomics, which TMA does on Hopper, and load ahead of them."""
+relaxed atomics, which TMA does on Hopper, and loads prefetched past them."""
 
 import numpy as np
 import pantile as triton

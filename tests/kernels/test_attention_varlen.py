@@ -1,6 +1,6 @@
-"""Attention over packed sequences: `cu_seqlens` tells where each begins.
+"""Attention over packed sequences: `cu_seqlens` has the beginning of each.
 
-Tokens of all sequences stand behind each other, (tokens, heads, head dim); sequences of length 0
+Tokens of all sequences follow each other, (tokens, heads, head dim); sequences of length 0
 and 1 are among them. The block size is tuned by `autotune`, the head dim padded by `heuristics`.
 fp16 within 2e-3.
 """

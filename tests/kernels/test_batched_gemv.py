@@ -1,7 +1,7 @@
-"""Small and strange products: matrix times vector, by halves and 4 bits, batches of any strides.
+"""Small and unusual GEMMs: matrix times vector, by halves and 4 bits, batches of any strides.
 
 Decoding reads each weight once, so these kernels sum in registers: row blocks, split columns with
-atomics, a batch of heads in one product of rank 3, LoRA adapters chosen by token, gated pairs.
+atomics, a batch of heads in one dot of rank 3, LoRA adapters chosen by token, gated pairs.
 fp32 sums within 1e-5 of the magnitudes, halves within their rounding.
 """
 

@@ -1,7 +1,7 @@
-"""Block pointers: attention and products as they were written with `make_block_ptr` and `advance`.
+"""Block pointers: attention and GEMM as they were written with `make_block_ptr` and `advance`.
 
 Bounds are checked along one axis, along both or along none; orders are those of rows and of
-columns; padding is zero or NaN. The product has a batch, an EVEN_K flag, and its tile order
+columns; padding is zero or NaN. The GEMM has a batch, an EVEN_K flag, and its tile order
 swizzled. fp16 within 2e-3 of the result plus 1e-3.
 """
 

@@ -89,7 +89,7 @@ def conv_update_kernel(
 
 
 def conv(x, w, bias, before, silu):
-    """X (tokens, dim) behind `before` (dim, width - 1), in float64."""
+    """X (tokens, dim) after `before` (dim, width - 1), in float64."""
     width = w.shape[1]
     padded = np.concatenate([before.T, x]).astype(np.float64)
     out = sum(padded[tap : tap + len(x)] * w[:, tap].astype(np.float64) for tap in range(width))

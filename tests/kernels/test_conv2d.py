@@ -1,8 +1,8 @@
-"""Convolutions as products that are never laid out: forward, gradients of input and weight.
+"""Convolutions as implicit GEMMs: forward, gradients of input and weight.
 
 Forward (NCHW or NHWC by strides, groups, stride, padding, dilation) gathers the operand of the
-product by index arithmetic; the weight's gradient sums over pixels and meets in atomics. Depthwise
-convolution and pooling run without products. Halves within 1e-3 of the sum of magnitudes.
+GEMM by index arithmetic; the weight's gradient sums over pixels, by atomics. Depthwise
+convolution and pooling run without dots. Halves within 1e-3 of the sum of magnitudes.
 """
 
 import numpy as np

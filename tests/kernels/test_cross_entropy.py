@@ -1,6 +1,6 @@
 """Cross entropy over a vocabulary: smoothing, z-loss, ignored targets, logit soft-capping.
 
-Liger's way: one program walks a row in blocks and overwrites the logits with their gradient. The
+Liger's way: one program loops over a row in blocks and overwrites the logits with their gradient. The
 chunked way: programs for pieces of a row give log-sum-exps that a second kernel joins, a third
 gives the gradient. Within 1e-5.
 """

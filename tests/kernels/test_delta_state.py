@@ -1,9 +1,9 @@
 """The gated delta rule in chunks: triangular inverses, then a state that a loop carries and writes.
 
-Sequences of different lengths lie behind each other; a list names the sequence and the chunk of each
-program. Block pointers walk over heads in both orders. The loop over chunks stores the state and the
+Sequences of different lengths follow each other; a list names the sequence and the chunk of each
+program. Block pointers advance over heads in both orders. The loop over chunks stores the state and the
 corrected values while the tiles of the next chunks are prefetched. Inverses in fp32 within 2e-5;
-states from bf16 products, rounded where the kernel rounds, within 2e-2.
+states from bf16 dots, rounded where the kernel rounds, within 2e-2.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Attention over tensor descriptors made on the host or in the kernel, as since Triton 3.4.
 
-Batch and heads are rows of one matrix; the loop asks for warp specialisation; autotune prunes by
+Batch and heads are rows of one matrix; the loop requests warp specialisation; autotune prunes by
 the length; the host's descriptors get their block shape from a hook. Lengths are multiples of the
 blocks. fp16 and bf16 within 2e-3 and 2e-2.
 """

@@ -1,4 +1,4 @@
-"""Products over tensor descriptors: made on the host or by the kernel, one tile a program or many.
+"""GEMMs over tensor descriptors: made on the host or by the kernel, one tile per program or many.
 
 B lies as (K, N) or as (N, K), A as (M, K) or (K, M). Batches are a third dimension, or rows of one
 matrix whose last block hangs over; a split along K adds its parts in memory. Sizes are no multiples
@@ -203,7 +203,7 @@ def test_fp8(device):
         TensorDescriptor.from_tensor(out.array, [64, 64]),
         M, N, K, 64, 64, 32, PARTS=1,
     )  # fmt: skip
-    # Tensor cores of Hopper keep 13 bits of the sums of fp8 products.
+    # Tensor cores of Hopper keep 13 bits of the accumulator of fp8 dots.
     wide = a.astype(np.float64) @ b.astype(np.float64).T
     largest = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)).T
     assert (np.abs(out.numpy() - wide) <= 1e-3 * np.abs(wide) + 2.0**-12 * largest).all()

@@ -1,6 +1,6 @@
 """Rows by index: embedding and its gradient, scatter and gather, index updates, repeats, histograms.
 
-The gradient meets in atomics, or is summed by one program a run of sorted ids (deterministic).
+The gradient is summed by atomics, or by one program per run of sorted ids (deterministic).
 Copies are exact; sums in fp32 lie within 1e-5 of the sum of magnitudes.
 """
 

@@ -1,4 +1,4 @@
-"""Prefill behind a cached prefix: new tokens see the cache through slots, then each other.
+"""Prefill after a cached prefix: new tokens see the cache through slots, then each other.
 
 Two loops with different loads in one kernel, grouped heads, head dims with an extra rotary part (as
 in latent attention: scores over dim + rope, values over dim), soft-capped scores, and rows of a

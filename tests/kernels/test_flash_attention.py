@@ -217,7 +217,7 @@ def test_more_queries_than_keys(device):
 
 
 def test_transposed_strides(device):
-    """Heads beside each other in a row, as a projection leaves them."""
+    """Heads next to each other in a row, as a projection leaves them."""
     length = 600 if device.on_gpu else 100
     parts = [random((1, length, 3, 64), "fp16", seed) for seed in (4, 5, 6)]
     views = [device.to(x).swapaxes(1, 2) for x in parts]

@@ -1,7 +1,7 @@
-"""Quantised products: fp8 with a scale for each 1 x 128 of a and 128 x 128 of b, int8 by rows.
+"""Quantised GEMMs: fp8 with a scale for each 1 x 128 of a and 128 x 128 of b, int8 by rows.
 
 The layout of DeepSeek-V3: activations are quantised per token and group on the fly, weights by
-blocks beforehand. Quantised values follow from float32 arithmetic exactly; products are compared
+blocks beforehand. Quantised values follow from float32 arithmetic exactly; results of dots are compared
 with those of the quantised values, and must lie near those of the originals.
 """
 

@@ -49,7 +49,7 @@ def poi_fused_add_gelu_permute(in_ptr0, in_ptr1, out_ptr0, ks0, xnumel, XBLOCK: 
 def poi_fused_cat_where(
     in_ptr0, in_ptr1, out_ptr0, ynumel, xnumel, YBLOCK: tl.constexpr, XBLOCK: tl.constexpr
 ):
-    """The two inputs (y, 48) and (y, 80) beside each other; masked loads choose."""
+    """The two inputs (y, 48) and (y, 80) next to each other; masked loads choose."""
     yoffset = (tl.program_id(1) + tl.program_id(2) * tl.num_programs(1)) * YBLOCK
     yindex = yoffset + tl.arange(0, YBLOCK)[None, :]
     ymask = yindex < ynumel

@@ -1,6 +1,6 @@
 """Group norm over (batch, channels, space), forward and backward; Welford's update or two sums.
 
-Groups are one tile or are walked in blocks; backward adds the gradients of weight and bias by
+Groups are one tile or a loop over blocks; backward adds the gradients of weight and bias by
 atomics. fp32 within 1e-4, fp16 within 4e-3.
 """
 

@@ -1,7 +1,7 @@
 """Reductions as PyTorch's Inductor writes them: persistent (a row in one tile) and looped.
 
 Looped ones keep a tile of partial results and mask each step with `where`; variances are Welford's;
-arguments of extremes travel beside their values, NaN first and the smallest index among equals.
+arguments of extremes are carried with their values, NaN first and the smallest index among equals.
 Sums within 2e-6 of the magnitudes, mean and variance 1e-5, softmax 2e-5; extremes exactly.
 """
 

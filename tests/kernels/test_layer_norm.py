@@ -1,7 +1,7 @@
 """Layer norm forward and backward.
 
 Backward sums dW and dB of rows into groups under spin locks, then over groups in a second kernel.
-The forward pass walks long rows in blocks. Rows are strided and their length is no power of two.
+The forward pass loops over long rows in blocks. Rows are strided and their length is no power of two.
 fp32 within 1e-4, fp16 within 5e-3.
 """
 

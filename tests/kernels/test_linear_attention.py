@@ -1,9 +1,9 @@
 """Linear attention in chunks: with decay, and with the delta rule, against plain recurrences.
 
-Within a chunk queries meet keys in a masked product; between chunks the state (d_k, d_v) carries
+Within a chunk there is a masked dot of queries and keys; between chunks the state (d_k, d_v) carries
 what came before. The delta rule, S_t = S_(t-1) + k_t b_t (v_t - S_(t-1)^T k_t)^T, needs the inverse
 of a unit triangular matrix: it is made row by row. Block pointers as in the field's libraries. fp32
-with IEEE products within 1e-3, bf16 within 3e-2 of the largest.
+with IEEE dots within 1e-3, bf16 within 3e-2 of the largest.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer whose logits are never stored: a product inside of a running log-sum-exp, split over the vocabulary.
+"""Cross entropy of a linear layer whose logits are never stored: a dot inside of a running log-sum-exp, split over the vocabulary.
 
 Hidden states (rows, depth) and weights (vocabulary, depth) in bf16; sums of log-sum-exp and the label's logit come from every part
 of the vocabulary and are joined by a second kernel. Losses within 1e-2 of float64.

@@ -1,8 +1,8 @@
-"""Products in grouped order: autotuned, persistent, over descriptors, and many problems at once.
+"""GEMMs in grouped order: autotuned, persistent, over descriptors, and many problems at once.
 
-A persistent program takes every `num_programs`-th tile. The grouped product walks a list of
+A persistent program takes every `num_programs`-th tile. The grouped GEMM loops over a list of
 problems of different sizes whose addresses it reads from memory. Half results within 1e-3, int8
-products exact before their scales.
+dots exact before their scales.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Products that share out the sum over K: split-K by atomics, by a second pass, and stream-K.
+"""GEMMs that split the sum over K: split-K by atomics, by a second pass, and stream-K.
 
 Stream-K (Osama et al., "Stream-K: work-centric parallel decomposition for dense GEMM") gives every
-program the same number of steps, cut wherever they fall; who holds a tile's first step waits for
+program the same number of steps, split wherever they fall; the program with a tile's first step waits for
 the partial sums of the others. fp16 and bf16 operands within the rounding of the result.
 """
 

@@ -1,8 +1,8 @@
-"""A layer of experts: top-k routing, tokens sorted by expert, the grouped product, the sum of k.
+"""A layer of experts: top-k routing, tokens sorted by expert, the grouped GEMM, the sum of k.
 
 Routing takes the k largest of a softmax (ties go to the lower expert); sorting pads every expert's
-tokens to whole blocks, so that a block of the product has one expert. Ids and offsets are exact,
-weights within 1e-5, products within the rounding of the result.
+tokens to whole blocks, so that a tile of the GEMM has one expert. Ids and offsets are exact,
+weights within 1e-5, GEMMs within the rounding of the result.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Softmax over rows of any length: online, in three walks, over programs, masked; backward.
+"""Softmax over rows of any length: online, in three passes, over programs, masked; backward.
 
 The backward kernel is fused; log-softmax works on columns, along a dimension that is not the last.
 fp32 within 1e-6 of probabilities, 16-bit within their rounding.

@@ -1,6 +1,6 @@
 """Steps of optimisers over flat and listed parameters: AdamW, Lion, 8-bit Adam, clipping, averages.
 
-Parameters may be halves with fp32 moments and stochastic rounding; a list of tensors is walked by
+Parameters may be halves with fp32 moments and stochastic rounding; a list of tensors is processed by
 addresses. fp32 results within 1e-6 of float64 relative to the step; halves are exact roundings.
 """
 

@@ -1,4 +1,4 @@
-"""Products whose weights lie wherever a table of addresses says, one set of rows for each adapter.
+"""GEMMs with indirect weights, at addresses from a table, one set of rows for each adapter.
 
 Addresses are integers of 64 bits, signed or not, that a kernel makes pointers of. Rows are sorted
 by adapter and found through a list; adapters without rows, and rows without an adapter, are left

@@ -1,6 +1,6 @@
 """RMS norm forward and backward, and with the residual added in the same pass.
 
-One program a row, or a fixed number of programs that walk rows and keep a partial dW each. Row
+One program per row, or a fixed number of programs that loop over rows and keep a partial dW each. Row
 lengths are no powers of two. The fused kernel updates the residual in place. fp32 within 1e-5,
 16-bit types within two of their roundings.
 """

@@ -1,7 +1,7 @@
 """Prefix sums longer than a block: carried by one program, in two passes, by decoupled look-back.
 
 Look-back (Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back"): a
-program publishes its block's sum, then the sum of all before it; those behind wait on flags.
+program publishes its block's sum, then the sum of all before it; those after it wait on flags.
 Tickets make programs start in order. Integers exact, fp32 within 1e-5 of the sum of magnitudes.
 """
 

@@ -205,7 +205,7 @@ def test_top_k_of_blocks(device, dtype):
 
 
 def test_gumbel(device):
-    """4,000 draws from six tokens: each share within five standard deviations."""
+    """4,000 draws from six tokens: each frequency within five standard deviations."""
     draws, vocab = 4000, 6
     p = np.array([0.4, 0.25, 0.2, 0.1, 0.04, 0.01])
     logits = np.tile(np.log(p).astype(np.float32), (draws, 1))

@@ -1,6 +1,6 @@
 """The kernels of tutorial 09 between GPUs of one process, which is as many ranks, against float64.
 
-Four turns are launched on all ranks before the host waits for any: two buffers in turn have to be enough.
+Four iterations are launched on all ranks before the host waits for any: two alternating buffers have to be enough.
 """
 
 import importlib.util
@@ -43,7 +43,7 @@ class Exchange:
         self.ranks, self.memory, self.results = ranks, (data, pads), []
 
     def launch(self, function, inputs, shape):
-        """A turn: `function(peers, *inputs, out)` on each rank."""
+        """One iteration: `function(peers, *inputs, out)` on each rank."""
         outs = [gpu.output(shape, "fp16") for gpu in self.ranks.gpus]
         arrays = [[gpu.to(x) for x in given] for gpu, given in zip(self.ranks.gpus, inputs)]
         for peers, given, out in zip(self.peers, arrays, outs):

@@ -1,8 +1,8 @@
 """State-space duality in chunks: five kernels give what the recurrence gives token by token.
 
-Cumulated decays of each chunk, the chunks' own states, states passed along, the products C B^T, and
+Cumulated decays of each chunk, the chunks' own states, states passed along, the dots C B^T, and
 the outputs of a chunk from its own tokens and from the state before it. Arrays are (batch, length,
-heads or groups, dim); several heads share a group's B and C. fp32 products in IEEE within 1e-3,
+heads or groups, dim); several heads use a group's B and C. fp32 dots in IEEE within 1e-3,
 fp16 within 1e-2 of the largest output.
 """
 

@@ -1,4 +1,4 @@
-"""Kernels over symmetric memory: each rank writes to memory of its own, tells the others, and reads theirs.
+"""Kernels over symmetric memory: each rank writes to memory of its own, signals the others, and reads theirs.
 
 Ranks are GPUs of one process that reach each other's memory; their buffers come as tables of addresses or as arrays.
 A kernel of each rank is launched before the host waits for any. Results are compared with sums in float64.
@@ -427,7 +427,7 @@ def wait_and_copy_kernel(
 @pytest.mark.parametrize("raised", [False, True])
 @pytest.mark.parametrize("way", ["poll", "add", "fence"])
 def test_gemms_for_a_peer(make_ranks, way, raised):
-    """A store of a product, by TMA or not, comes before the release."""
+    """A store of a dot's result, by TMA or not, comes before the release."""
     ranks = make_ranks(2)
     M, N, K = 136, 128, 208
     a, b = random((M, K), "fp16", 3), random((K, N), "fp16", 4)

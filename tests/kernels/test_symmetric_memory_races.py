@@ -1,6 +1,6 @@
 """Mistakes between ranks of symmetric memory are found: a barrier without its order or its scope, a read too early.
 
-Only the emulated GPU tells them: `PANTILE_EMULATE=1`.
+Only the emulated GPU reports them: `PANTILE_EMULATE=1`.
 """
 
 import pantile as triton

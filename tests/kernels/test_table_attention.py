@@ -1,9 +1,9 @@
 """Attention over a cache that a table leads to, whose entries are read in the loop itself.
 
-Copies of the cache run ahead through the table (cp.async). A cache of fp8 is widened and scaled on
-its way to the product; a latent cache is key and value at once, its last dimensions for positions
-alone; a head's sink takes its share of the sum. Lengths are odd, one is shorter than a tile, and
-entries behind the end of a table are far outside of the cache. fp16 within 4e-3, fp8 as stored.
+Indirect copies of the cache are prefetched (cp.async). A cache of fp8 is widened and scaled on
+its way to the dot; a latent cache is key and value at once, its last dimensions for positions
+alone; a head's sink adds to the sum. Lengths are odd, one is shorter than a tile, and
+entries after the end of a table are far outside of the cache. fp16 within 4e-3, fp8 as stored.
 """
 
 import numpy as np

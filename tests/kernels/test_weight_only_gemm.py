@@ -1,4 +1,4 @@
-"""Products of halves with packed weights: int4 in two packings, int8, fp8; group scales and zeros.
+"""GEMMs of halves with packed weights: int4 in two packings, int8, fp8; group scales and zeros.
 
 GPTQ packs eight 4-bit weights of one column along K into an int32; AWQ packs eight neighbouring
 columns in the order 0 2 4 6 1 3 5 7. Another form keeps two weights a byte and joins low and high

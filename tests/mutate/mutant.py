@@ -1,11 +1,11 @@
-"""A mutant: one deliberate mistake, in the text of PTX or in what a pass makes."""
+"""A mutant: one deliberate mistake, in PTX or in the output of a pass."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake; which tests can reach it shows in the texts that have `pattern`.
+    """One mistake; the tests that can reach it are those whose PTX has `pattern`.
 
     A mistake in PTX is `pattern`, `replacement` and, unless all matches of a kernel are meant, `which`: see
     tests/ptx/Mutant.cpp. A planted one is `kind` at opportunity `which` after pass `place`: see TestPlantError.cpp.
@@ -38,7 +38,7 @@ class Mutant:
 
 
 def with_register(value, instruction):
-    """`instruction`, which reads `m`, with `m` computed by `value` in front of it."""
+    """`instruction`, which reads `m`, with `m` computed by `value` before it."""
     return f"{{ .reg .b32 m; {value}; {instruction}; }}"
 
 

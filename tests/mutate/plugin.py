@@ -1,4 +1,4 @@
-"""A pytest plugin: which texts of PTX each test launches, and the compiler with a planted mistake.
+"""A pytest plugin: which PTX each test launches, and the compiler with a planted mistake.
 
 Needs: `-p tests.mutate.plugin`, on the emulated GPU; PANTILE_EMULATION_RECORD, where the emulated driver keeps texts.
 Gives: `--results FOLDER`: a file for each process with a line of JSON for each test: name, outcome, seconds, the

@@ -1,4 +1,4 @@
-"""Mistakes in the text of PTX: what a lowering could get wrong.
+"""Mistakes in PTX: what a lowering could get wrong.
 
 A row: name, pattern, replacement ("" leaves out what matches), and one sentence on what is wrong then.
 A number after `#` in the name is the match of a kernel that is meant, counted from 0; `@80` is for sm_80.

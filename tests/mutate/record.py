@@ -1,4 +1,4 @@
-"""Which tests launch which texts of PTX, on the emulated GPU, without any mistake.
+"""Which tests launch which PTX, on the emulated GPU, without any mistake.
 
 Needs: a finished build.
 Gives: `take` runs the tests and keeps what they launched; `Record` reads it: tests by name, and the instructions of

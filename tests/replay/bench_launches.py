@@ -1,4 +1,4 @@
-"""What the benchmarks launch, at their sizes: products, attention, memory-bound kernels, the field.
+"""What the benchmarks launch, at their sizes: GEMMs, attention, memory-bound kernels, the field.
 
 Needs: `phantoms.install_torch()` and a Recorder in `launching.py`, so that launches compile only.
 Gives: `PARTS`: functions without arguments, by name; each launches all of its kernels.
@@ -50,7 +50,7 @@ def launch_product(module, config, dtype, size, activation):
 
 
 def ladder():
-    """The product without and with each technique, every other block."""
+    """The GEMM without and with each technique, every other tile."""
     import kernels
     import steps
 
@@ -105,7 +105,7 @@ def launches():
     import launch_kernels
 
     for _, _, make in launch_kernels.CASES:
-        with contextlib.suppress(AttributeError):  # it asks the compiled kernel for its maps
+        with contextlib.suppress(AttributeError):  # it reads the maps of the compiled kernel
             make(SimpleNamespace(__name__="pantile"), 1)
 
 
