@@ -35,7 +35,7 @@ INSTEAD = {
     r"under way": "in flight",
     r"(copied|copies|loaded|fetched) ahead": "prefetched, software-pipelined",
     r"fed loops?": "warp-specialisable loop",
-    r"rings?": "circular buffer",
+    r"(?<![-\w])rings?": "circular buffer",
     r"go(es)? round": "iterate",
     # memory and registers
     r"memory tells": "data-dependent",

@@ -2,7 +2,7 @@
 // Needs: files with kernels; a count and a seed.
 // Gives: the number of mutants that parse and that compile. Status 1, with the mutant on
 //        standard error, after a crash, a hang, or tile IR that does not verify.
-// How:   a mutant is the text of one kernel of a file, changed in one to six places: bytes,
+// How:   a mutant is the source of one kernel of a file, changed in one to six places: bytes,
 //        words and lines are lost, doubled, swapped, or taken from another kernel; brackets
 //        and blocks are nested deep. Mutant number i depends on the seed and i alone.
 //
@@ -43,7 +43,7 @@ void onSignal(int signal) {
   _exit(1);
 }
 
-/// A crash by stack overflow needs another stack to be told on.
+/// A crash by stack overflow needs another stack to be reported on.
 void catchSignals() {
   static char stack[1 << 16];
   const stack_t alternative{stack, 0, sizeof stack};

@@ -38,7 +38,7 @@ struct Device {
   std::mutex mutex;
   Memory memory;
   uint64_t launches = 0;
-  std::array<std::atomic<bool>, mostDevices> reaches = {}; ///< whose memory, besides its own
+  std::array<std::atomic<bool>, mostDevices> reaches = {}; ///< whose memory, in addition to its own
 };
 
 int deviceCount();

@@ -29,7 +29,7 @@ template <class T> T flush(T value) {
   return value;
 }
 
-/// What the modifiers ask for around an operation.
+/// What the modifiers add to an operation.
 struct Mode {
   explicit Mode(const Instruction &i)
       : flushes(i.op.has("ftz")), saturates(i.op.has("sat")), relu(i.op.has("relu")) {}
@@ -270,7 +270,7 @@ template <class T> void compare(Warp &w, const Instruction &i) {
   });
 }
 
-/// Both halves of packed words: setp.lt.f16x2 p|q.
+/// Both halves of packed registers: setp.lt.f16x2 p|q.
 template <class T> void comparePacked(Warp &w, const Instruction &i) {
   Word *d = w.reg(i[0]), *other = w.reg(i[0].parts[0]);
   const Word *a = w.reg(i[1]), *b = w.reg(i[2]);

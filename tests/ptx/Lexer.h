@@ -1,4 +1,4 @@
-//===- Lexer.h - the words of PTX text ----------------------------------------------------===//
+//===- Lexer.h - the tokens of PTX --------------------------------------------------------===//
 // Needs: the text, which must outlive the tokens.
 // Gives: Tokens: peek, take, accept, expect; the line of the next token.
 // How:   an opcode with its dots is one word, and so is a register with its percent sign.
@@ -56,7 +56,7 @@ private:
            c == '.';
   }
 
-  /// Reads what stands at `at`; returns where it ends.
+  /// Reads the token at `at`; returns where it ends.
   size_t read(std::string_view text, size_t at, int &line) {
     const char c = text[at];
     if (c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == '\0') {

@@ -16,7 +16,7 @@ public:
   void *allocate(size_t bytes);
   bool free(Word address);
   bool contains(Word address, size_t bytes) const;
-  /// Whether hardware could read `address`, whose pages hold more than what was asked for.
+  /// Whether hardware could read `address`, whose pages hold more than what was requested.
   bool isMapped(Word address) const;
   /// Where the allocation begins that holds `address`.
   Word beginOf(Word address) const { return std::prev(ranges.upper_bound(address))->first; }

@@ -1,8 +1,8 @@
-//===- Parser.cpp - PTX text to a Module --------------------------------------------------===//
+//===- Parser.cpp - PTX to a Module -------------------------------------------------------===//
 // Needs: Lexer.h.
 // Gives: parseModule.
-// How:   one pass; braces open a scope for registers, labels and parameters of calls, as the texts
-//        of inline assembly use them. A label's branches are set when its scope closes.
+// How:   one pass; braces open a scope for registers, labels and parameters of calls, as the
+//        strings of inline assembly use them. A label's branches are set when its scope closes.
 //===------------------------------------------------------------------------------------------===//
 #include "Lexer.h"
 #include "Program.h"
@@ -406,7 +406,7 @@ private:
     result.kind = Operand::Address;
     if (result.space != Space::Generic)
       result.reg = constant(0);
-    else if (result.name.empty()) // a number: it stands in the register
+    else if (result.name.empty()) // a number: it is in the register
       result.offset = 0;
     if (tokens.accept("+") || tokens.peek() == "-")
       result.offset += int64_t(immediate());

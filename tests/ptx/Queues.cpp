@@ -11,7 +11,7 @@
 
 namespace pantile::ptx {
 namespace {
-constexpr int longestBurst = 9;             // the logarithm of a GPU's turns in a row
+constexpr int longestBurst = 9;             // the logarithm of a GPU's time slices in a row
 constexpr uint64_t mostIdleTurns = 100'000; // in which no kernel changed device memory
 
 uint64_t givenSeed() {
@@ -176,7 +176,7 @@ void Queues::advance(int device, int turns) {
   }
 }
 
-/// Kernels that wait for one another for ever take turns, but change nothing.
+/// Kernels that wait for one another for ever get time slices, but change nothing.
 void Queues::requireProgress() {
   if (std::exchange(changes, races->changes) != races->changes)
     idleTurns = 0;

@@ -63,7 +63,7 @@ TEST(AnyExtent, RegistersOfOneWgmmaAreNeighbours) {
   }
 }
 
-// With runs, instructions and warp groups take turns at them: column c of an instruction is column
+// With runs, instructions and warp groups interleave: column c of an instruction is column
 // c % run of its run number c / run, and between two of its runs are those of the others.
 TEST(AnyExtent, WgmmasTakeTurnsAtRunsOfColumns) {
   for (int groups : {1, 2, 4})

@@ -17,7 +17,7 @@ struct Inputs {
   std::string key() const { return cacheKey({program, specialization, options, assembler, build}); }
 };
 
-/// kernel (1) calls helper (0), which reads SCALE; bystander (2) is called by nobody.
+/// kernel (1) calls helper (0), which reads SCALE; bystander (2) is not called.
 Inputs example() {
   Inputs in;
   in.options.target = "sm_90a";

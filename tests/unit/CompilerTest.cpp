@@ -1,4 +1,4 @@
-//===- CompilerTest.cpp - the stages as one: texts, the cache, errors, threads ------------===//
+//===- CompilerTest.cpp - all stages: their output, the cache, errors, threads ------------===//
 #include "pantile/Compiler.h"
 #include "pantile/Runtime.h"
 #include "llvm/ADT/SmallString.h"

@@ -1,4 +1,4 @@
-//===- CpuPoolTest.cpp - every body runs once, whoever calls from wherever ----------------===//
+//===- CpuPoolTest.cpp - every body runs once, from any thread ----------------------------===//
 #include "support/CpuPool.h"
 #include <atomic>
 #include <cstdlib>

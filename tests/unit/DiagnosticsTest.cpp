@@ -5,7 +5,7 @@
 using namespace pantile;
 
 namespace {
-/// The span of the first `part` in the text of `buffer`.
+/// The span of the first `part` in `buffer`.
 SourceSpan find(const SourceManager &sources, BufferId buffer, std::string_view part) {
   const size_t at = sources.text(buffer).find(part);
   EXPECT_NE(at, std::string_view::npos) << part;

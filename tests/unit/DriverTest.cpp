@@ -26,7 +26,7 @@ ArgSpec scalar(std::string dtype, int divisibility = 1) {
 }
 ArgSpec constant() { return {ArgSpec::Kind::Constant, "", false, 1, int64_t(1)}; }
 
-/// The slots of one launch, or the error.
+/// The arguments of one launch, or the error.
 Result<std::vector<uint64_t>> pack(const std::vector<ArgSpec> &specs,
                                    const std::vector<LaunchArg> &args) {
   Result<ArgPlan> plan = planArguments(specs);
@@ -199,7 +199,7 @@ struct Recorder {
   inline static std::vector<uint64_t> arguments;
   inline static std::vector<int> attributes; ///< of each: number, two words of its value
   inline static int unloads, captureStatus;
-  inline static int perMultiprocessor = 2, multiprocessors = 5; ///< blocks, and their places
+  inline static int perMultiprocessor = 2, multiprocessors = 5; ///< CTAs per SM, and SMs
 
   static Driver driver(bool withLibraries) {
     loads = 0, sharedLimit = 0, launchResult = 0;
@@ -396,7 +396,7 @@ TEST(Module, MoreSharedMemoryThanTheDeviceHasIsAnError) {
 INSTANTIATE_TEST_SUITE_P(Driver, LaunchThroughRecorder, testing::Bool(),
                          [](const auto &info) { return info.param ? "libraries" : "modules"; });
 
-/// out[i] = i * scale over blocks of 128 threads, with the two scratch pointers of the ABI.
+/// out[i] = i * scale over CTAs of 128 threads, with the two scratch pointers of the ABI.
 constexpr std::string_view scaleKernel = R"(.version 7.0
 .target sm_80
 .address_size 64

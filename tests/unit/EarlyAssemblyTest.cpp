@@ -63,7 +63,7 @@ protected:
     return count;
   }
 
-  /// Puts a shell script in front of the real assembler, whose path it has as `$real`.
+  /// Makes a shell script that stands for the assembler, whose path it has as `$real`.
   std::unique_ptr<Assembler> behind(llvm::StringRef script) {
     std::string description = (*findPtxas(0))->description();
     std::string real = description.substr(description.find('(') + 1);
@@ -167,7 +167,7 @@ TEST_F(EarlyAssembly, AForkInBetweenHoldsNothingUp) {
 TEST_F(EarlyAssembly, ATooSlowProgramReadsTheFile) {
   auto assembler = behind("sleep 0.2\nexec $real \"$@\"\n");
   ASSERT_TRUE(assembler);
-  const std::string ptx = kernelOf(4000); // waits for room in the pipe, which nobody makes
+  const std::string ptx = kernelOf(4000); // waits for space in the pipe, which nothing reads
   EXPECT_EQ(earlyCubinOf(*assembler, ptx), cubinOf(*assembler, ptx));
 }
 

@@ -1,4 +1,4 @@
-// Emission from text: locations with their calls, what a module carries, errors, and the time.
+// Emission from source: locations with their calls, what a module carries, errors, and the time.
 #include "frontend/Emit.h"
 #include "ir/Tile.h"
 #include "pantile/Compiler.h"
@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-/// Emits the only kernel of `body`, which is Python text after the two imports (lines 1 and 2).
+/// Emits the only kernel of `body`, which is Python source after the two imports (lines 1 and 2).
 struct Emission {
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   SourceManager sources;

@@ -1,4 +1,4 @@
-// The time from text to tile IR: of an attention kernel of 300 lines, and against nesting.
+// The time from source to tile IR: of an attention kernel of 300 lines, and against nesting.
 #include "frontend/Emit.h"
 #include "ir/Tile.h"
 #include "pantile/Compiler.h"
@@ -9,7 +9,7 @@
 using namespace pantile;
 
 namespace {
-/// One pass over keys and values, 29 lines, as attention has for full blocks, for those on the
+/// One pass over keys and values, 29 lines, as attention has for full tiles, for those on the
 /// diagonal, for a window, ...
 const char *const pass = R"(
     low_@ = tl.multiple_of(start_@ * BLOCK_N, BLOCK_N)
@@ -95,7 +95,7 @@ double threadMilliseconds() {
   return 1e3 * double(now.tv_sec) + 1e-6 * double(now.tv_nsec);
 }
 
-/// Milliseconds of this thread from the text on, the best of five; the number of scf.for goes to
+/// Milliseconds of this thread from the source on, the best of five; the number of scf.for goes to
 /// `loops`. What else the machine does is not counted.
 double timeOf(const std::string &text, const Specialization &specialization, int &loops) {
   double best = 1e9;

@@ -1,4 +1,4 @@
-// Matrix products: whole kernels with loops, and the dot of each element type on each instruction
+// GEMMs: whole kernels with loops, and the dot of each element type on each instruction
 // set.
 #include "InterpTesting.h"
 #include "interp/Code.h"

@@ -108,7 +108,7 @@ TEST(InterpMemory, AnotherArgumentsStorageIsOutside) {
   TestKernel copy(copyKernel);
   std::vector<uint16_t> all(32, 3), out(16);
   auto begin = reinterpret_cast<uint64_t>(all.data());
-  // The second half belongs to nobody, although it is there.
+  // The second half belongs to no array, although it is there.
   copy.run({1, 1, 1}, {LaunchArg::ptr(all.data(), begin, begin + 32), arg(out), arg(16), arg(0)});
   EXPECT_EQ(out[0], 0);
   EXPECT_THAT(takeRunWarnings(), HasSubstr("outside argument `x_ptr` of 32 bytes"));

@@ -1,4 +1,4 @@
-//===- KernelArgumentsTest.cpp - definitions and signatures as texts ---------------------===//
+//===- KernelArgumentsTest.cpp - definitions and signatures as strings -------------------===//
 #include "pantile/Request.h"
 #include <gmock/gmock.h>
 

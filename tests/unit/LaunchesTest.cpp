@@ -49,7 +49,7 @@ TEST_F(LaunchesTest, WithinALaunchHaveItsPlaceAndEndWithIt) {
 
 TEST_F(LaunchesTest, AreOverWhenCallbacksStartAgain) {
   Launches::setPlace(1);
-  launches.enter(40, false); // its end is not told of
+  launches.enter(40, false); // its end is not reported
   launches.begin();
   Launches::setPlace(2);
   launches.addNode(500);

@@ -1,5 +1,5 @@
 //===- LayoutTesting.h - random layouts, and what must hold of any -------------------------===//
-// Needs: layouts each of whose bases moves along one dimension, if absent registers are asked for.
+// Needs: layouts each of whose bases moves along one dimension, if absent registers are needed.
 // Gives: drawShape, drawLayout, expectSound and expectConverts, for the tests of layouts.
 //===--------------------------------------------------------------------------------------===//
 #ifndef PANTILE_TESTS_UNIT_LAYOUTTESTING_H

@@ -1,4 +1,4 @@
-//===- PipelineTest.cpp - who is told when a pass leaves wrong IR --------------------------===//
+//===- PipelineTest.cpp - the error when a pass leaves wrong IR ----------------------------===//
 #include "Pipeline.h"
 #include "IrDiagnostics.h"
 #include "ir/Tile.h"
@@ -22,7 +22,7 @@ constexpr const char *kernel = R"(
     }
   })";
 
-/// The passes of `kernel`, after one of which the addition stands behind its use.
+/// The passes of `kernel`, after one of which the addition comes after its use.
 class PipelineTest : public testing::Test {
 protected:
   PipelineTest() {

@@ -44,7 +44,7 @@ $L:
 }
 )";
 
-/// The same text, with the load after the wait.
+/// The same PTX, with the load after the wait.
 std::string waitingKernel() {
   std::string ptx(overwritingKernel);
   const std::string load = "  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32];\n";

@@ -1,4 +1,4 @@
-//===- ReproducerTest.cpp - a fault of the compiler leaves a file behind ------------------===//
+//===- ReproducerTest.cpp - a fault of the compiler writes a reproducer -------------------===//
 #include "Reproducer.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -1,4 +1,4 @@
-//===- RequestTest.cpp - options of the assembler, and texts to kernels ---------------------===//
+//===- RequestTest.cpp - options of the assembler, and source to kernels --------------------===//
 #include "pantile/Request.h"
 #include "target/Ptx.h"
 #include <gmock/gmock.h>

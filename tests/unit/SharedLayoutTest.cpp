@@ -51,7 +51,7 @@ TEST(SharedLayout, TheSwizzleIsThatOfTensorMaps) {
       EXPECT_EQ(layout.offset(Coord{i, j}),
                 panel * 8192 + i * 128 + ((chunk ^ i % 8) * 16) + within);
     }
-  const auto narrow = SharedLayout::forOperand({64, 32}, 16, {1, 0}); // two rows share 128 bytes
+  const auto narrow = SharedLayout::forOperand({64, 32}, 16, {1, 0}); // two rows per 128 bytes
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < 32; ++j)
       EXPECT_EQ(narrow.offset(Coord{i, j}), i * 64 + ((j / 8 ^ i / 2 % 4) * 16) + j % 8 * 2);

@@ -8,7 +8,7 @@ using testing::ElementsAre;
 
 namespace {
 
-/// A driver that keeps what it was asked to encode.
+/// A driver that keeps what it was to encode.
 struct Encoder {
   inline static int calls, dataType, swizzle;
   inline static uint64_t base;
@@ -163,7 +163,7 @@ TEST(TensorMap, IsMadeOnceForTheSameArguments) {
   EXPECT_EQ(calls(plan, arguments(0x1000, 300, 200, 216)), 2);
   EXPECT_THAT(Encoder::strides, ElementsAre(432u));
   EXPECT_EQ(calls(plan, arguments(0x1000, 300, 200, 216)), 0);
-  // A driver that refuses leaves nothing behind.
+  // A driver that refuses leaves no state.
   Driver refusing = driver;
   refusing.tensorMapEncodeTiled = [](void *, int, uint32_t, CUdeviceptr, const uint64_t *,
                                      const uint64_t *, const uint32_t *, const uint32_t *, int, int,
@@ -178,7 +178,7 @@ TEST(TensorMap, OfManyTensorsInTurnAreKept) {
   const Driver driver = Encoder::driver();
   const std::vector<TensorMapRecipe> recipes = {matrix(), matrix(), matrix(), matrix()};
   const MapPlan plan(recipes);
-  // Tensors as an allocator places them, 16 sets of them in turn.
+  // Tensors as an allocator places them, 16 sets of them, one after the other.
   auto launchAll = [&] {
     const int before = Encoder::calls;
     for (uint64_t set = 0; set < 16; ++set)

@@ -20,7 +20,7 @@ int64_t draw(Random &random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
-/// Bits of the shape in any order over registers, 8 lanes and 4 warps; some bits tell nothing.
+/// Bits of the shape in any order over registers, 8 lanes and 4 warps; some bits have no effect.
 LinearLayout randomLayout(Random &random, const TileSlice::Ints &shape) {
   std::vector<Coord> bases;
   for (size_t d = 0; d < shape.size(); ++d)

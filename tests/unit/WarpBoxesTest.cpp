@@ -10,7 +10,7 @@ namespace {
 
 using Coord = LinearLayout::Coord;
 
-/// Byte `at` of a panel row by row, as TMA turns chunks of 16 bytes.
+/// Byte `at` of a panel row by row, as TMA permutes chunks of 16 bytes.
 int64_t turned(int64_t at, int span) { return at ^ ((at >> 7 & (span / 16 - 1)) << 4); }
 
 /// Writes every piece of every warp to memory and copies box by box what is found there.

@@ -83,7 +83,7 @@ struct Counting {
       return refusesObjects ? 1 : 0;
     };
     d.eventCreate = [](CUevent *event, unsigned flags) {
-      EXPECT_EQ(flags, 2u) << "nobody asks for times";
+      EXPECT_EQ(flags, 2u) << "no times were requested";
       return *event = reinterpret_cast<CUevent>(uintptr_t(++events)), 0;
     };
     d.eventRecord = [](CUevent, CUstream) { return ++records, 0; };
@@ -91,7 +91,7 @@ struct Counting {
     d.eventDestroy = [](CUevent) { return --events, 0; };
   }
 
-  /// The graph of the capture that asked for memory as number `index`, and all made of it.
+  /// The graph of the capture that requested memory as number `index`, and all made of it.
   static void endGraph(size_t index) { ofGraphs[index].second(ofGraphs[index].first); }
 };
 
@@ -102,7 +102,7 @@ CUdeviceptr startFor(const Driver &driver, uint64_t stream, int blocks, int64_t 
   return workspace.start();
 }
 
-/// How often each program is run by blocks that keep to `cut`, as StreamK.cpp has them do.
+/// How often each program is run by CTAs that follow `cut`, as the code of StreamK.cpp does.
 std::vector<int> runsOf(const Cut &cut, int programs, int blocks) {
   std::vector<int> runs(programs);
   for (int cycle = 0; cycle < cut.cycles; ++cycle)

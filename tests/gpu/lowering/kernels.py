@@ -131,7 +131,7 @@ def float8_decode(name, kind, target):
 
 
 def float8_encode(name, kind, target):
-    """Every value, every midpoint of two neighbours, what lies just beside them, and too much."""
+    """Every value, every midpoint of two neighbours, what lies just next to them, and too much."""
     layout = blocked([1024], [2], [32], [4], [0])
     k = Kernel(name, 4, [("x", "f32"), ("y", "i8")], target)
     x = k.load("x", "f32", layout)

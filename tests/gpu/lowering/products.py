@@ -1,4 +1,4 @@
-"""Kernels of matrix products, and of the shared buffers that feed them."""
+"""Kernels of dots, and of the buffers in shared memory that hold their operands."""
 
 from case import Case, Kernel, random_input, tile
 from layouts import accumulator, blocked, operand

@@ -192,7 +192,7 @@ def test_the_page_of_passes_is_current():
     """`scripts/passes_page.py` writes it; each example is what the built `pantile-opt` prints."""
     tool = Path(pantilec_path()).with_name("pantile-opt")
     if not tool.exists():
-        pytest.skip("there is no pantile-opt beside pantilec")
+        pytest.skip("there is no pantile-opt next to pantilec")
     command = [sys.executable, ROOT / "scripts/passes_page.py", "--check"]
     environment = {**os.environ, "PANTILE_OPT": str(tool)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
