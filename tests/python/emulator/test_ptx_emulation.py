@@ -35,7 +35,7 @@ def run_tests(paths, **variables):
     return run(["-m", "pytest", *options, *paths], **variables)
 
 
-RAISED_STORES = str(TESTS / "python/passes/test_tma_stores.py")
+TMA_STORES = str(TESTS / "python/passes/test_tma_stores.py")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ RAISED_STORES = str(TESTS / "python/passes/test_tma_stores.py")
     ["cp.async.bulk.wait_group.read", "fence.proxy.async", "cp.async.bulk.commit_group"],
 )
 def test_missing_fences_of_a_tma_store_are_reported(instruction):
-    case = f"{RAISED_STORES}::test_products[emulated-(128, 256, 64, 3, 8)-(257, 1048, 40)]"
+    case = f"{TMA_STORES}::test_gemms[emulated-(128, 256, 64, 3, 8)-(257, 1048, 40)]"
     result = run_tests([case], PANTILE_EMULATION_WITHOUT=instruction)
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
