@@ -1,4 +1,4 @@
-"""Attention: ours, the same text on Triton, and the text over descriptors (Triton's tutorial 06).
+"""Attention: ours, the same source on Triton, and the one over descriptors (Triton's tutorial 06).
 
 Every contestant is tuned over the same configurations at each length, as the tuner does; each
 configuration's result is compared with float64 first; then the contestants take turns, round after

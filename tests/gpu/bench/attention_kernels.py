@@ -1,4 +1,4 @@
-"""Attention for Pantile and for Triton from one text: forward over pointers and over descriptors,
+"""Attention for Pantile and for Triton from one source: forward over pointers and over descriptors,
 backward.
 
 `load("pantile")` and `load("triton")` each give a module of these kernels. Arrays are (batch x

@@ -14,9 +14,9 @@ def guarded(rows, columns, dtype=torch.float16):
 
 
 def check_guards(buffer):
-    """Raise if anything wrote beside the matrix of `buffer`."""
+    """Raise if anything wrote outside of the matrix of `buffer`."""
     if not ((buffer[:GUARD] == 7.0).all() and (buffer[-GUARD:] == 7.0).all()):
-        raise AssertionError("the kernel wrote beside its output")
+        raise AssertionError("the kernel wrote outside of its output")
 
 
 def check_product(a, b, c, activation=""):

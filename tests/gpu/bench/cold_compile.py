@@ -1,4 +1,4 @@
-"""Time from the kernel's text to machine code, ours and Triton's, in fresh processes.
+"""Time from the kernel's source to machine code, ours and Triton's, in fresh processes.
 
 Each measurement is a process of its own with an empty cache. Before the clock starts the process
 has imported torch and the package, has a CUDA context, and has launched an empty kernel, so that
@@ -20,7 +20,7 @@ PACKAGES = ("pantile", "triton")
 
 
 def compile_once(package, arguments):
-    """In the child: milliseconds of one compilation, and of its stages where they are told."""
+    """In the child: milliseconds of one compilation, and of its stages where these are reported."""
     import kernels
     import torch
 

@@ -73,7 +73,7 @@ def device():
 
 
 def commit():
-    """The commit of the checkout; a machine without one is told it."""
+    """The commit of the checkout; a variable has it on a machine without one."""
     if "PANTILE_COMMIT" in os.environ:
         return os.environ["PANTILE_COMMIT"]
     if not shutil.which("git"):
@@ -158,7 +158,7 @@ class Queue:
         return batch
 
     def measure(self, batch):
-        """All phases of a batch. What is started ahead has to be idle when times are taken."""
+        """All phases of a batch. What was started before has to be idle when times are taken."""
         may_begin = os.geteuid() == 0 and not self.options.not_ahead  # root may undo `nice`
         batch.compile(few_left=self.begin if may_begin else None)
         if self.next:

@@ -142,7 +142,7 @@ def namespace(*parts):
 
 
 def cases_of(names):
-    """An object of each case that a module defines, in the order of the text."""
+    """An object of each case that a module defines, in the order of the source."""
     return [
         value()
         for value in names.values()

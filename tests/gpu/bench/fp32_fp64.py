@@ -1,6 +1,6 @@
 """Products of fp32 by tf32, or of fp64, in all orders of operands: ours, Triton's and cuBLAS's through torch.
 
-Ours and Triton's run the same text (kernels.py) over the same configurations. Each is sampled once,
+Ours and Triton's run the same source (kernels.py) over the same configurations. Each is sampled once,
 its fastest is compared with float64, every element, and then all three run in turn, in an order
 drawn for each round; a measurement is the median of single launches with a cold L2. "nn" is A and B
 by rows, "t" a matrix by columns. Before that, products of positive fp32 operands tell whether operands are
@@ -124,7 +124,7 @@ def bias(module, orders, settings):
 
 
 def show(row):
-    """The row as text."""
+    """The row as a string."""
     nan = float("nan")
     cublas, triton, ours = (row["tflops"].get(n, nan) for n in ("cublas", "triton", "pantile"))
     print(

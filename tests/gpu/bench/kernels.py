@@ -1,4 +1,4 @@
-"""Kernels of the benchmarks and of the memory checks, for Pantile and for Triton from one text.
+"""Kernels of the benchmarks and of the memory checks, for Pantile and for Triton from one source.
 
 `load("pantile")` and `load("triton")` each give a module of these kernels; the names `triton` and
 `tl` mean that package in it.
@@ -132,11 +132,11 @@ def tutorial_configs():
 
 
 def larger_configs():
-    """Blocks beyond the tutorial's that pay on a Hopper GPU; both compilers tune over them, too.
+    """Tiles beyond the tutorial's that pay on a Hopper GPU; both compilers tune over them, too.
 
-    Among them half blocks, two at a time or one with a deep ring, where blocks of 128x128 leave
-    much of the last wave empty (1536 to 1792, 2176, 2944), deep blocks that ask for all of a small
-    K, small ones, which at 256 give more multiprocessors something to load, and short rings,
+    Among them half tiles, two CTAs per SM or one with many stages, where tiles of 128x128 leave
+    much of the last wave empty (1536 to 1792, 2176, 2944), deep tiles that load all of a small
+    K, small ones, which at 256 give more SMs something to load, and few stages,
     whose blocks stay closer together: at 16384 L2 is asked for a quarter less.
     """
     return [
@@ -162,10 +162,9 @@ def larger_configs():
 
 
 def own_configs():
-    """Blocks of the lists above with choices that pay at some sizes; not for Triton.
+    """Tiles of the lists above with choices that pay at some sizes; not for Triton.
 
-    No producer and three blocks at a time are what Triton has anyway; programs cut between blocks
-    fill the last wave.
+    No producer and three CTAs per SM are what Triton has anyway; stream-K fills the last wave.
     """
     return [
         config(64, 64, 64, 5, 4, disabled_passes="nv-specialise-warps"),
@@ -176,7 +175,7 @@ def own_configs():
 
 
 def any_extent_configs(size, multiprocessors=132, most=10):
-    """The most promising of tiles that are no powers of two for a square product: those whose last wave wastes least.
+    """The most promising of tiles that are no powers of two for a square GEMM: those whose last wave wastes least.
 
     A tile costs its MMAs and, as long as a few hundred of its rows and columns, its operands; not for Triton.
     """
@@ -198,7 +197,7 @@ def any_extent_configs(size, multiprocessors=132, most=10):
 
 
 def grid(m, n):
-    """Grid of `matmul_kernel`: one program a block of C."""
+    """Grid of `matmul_kernel`: one program per tile of C."""
     return lambda meta: (
         triton.cdiv(m, meta["BLOCK_SIZE_M"]) * triton.cdiv(n, meta["BLOCK_SIZE_N"]),
     )

@@ -1,4 +1,4 @@
-"""What a warm launch costs the host: ours and Triton's beside the driver's own call.
+"""What a warm launch costs the host: ours and Triton's relative to the driver's own call.
 
 The bare launch is a loop in C around cuLaunchKernelEx with the same kernel and parameters, in the
 same process. Kernels do nothing, or next to nothing; the queue is drained after every 256 launches,
@@ -44,7 +44,7 @@ class Bare:
         buffers = [ctypes.create_string_buffer(192) for _ in range(maps)]
         addresses = [ctypes.addressof(slot) for slot in slots]
         addresses += [(ctypes.addressof(buffer) + 63) // 64 * 64 for buffer in buffers]
-        # A persistent kernel takes the grid besides.
+        # A persistent kernel takes the grid in addition.
         extents = [ctypes.c_int32(1) for _ in range(3)]
         addresses += [ctypes.addressof(extent) for extent in extents]
         parameters = (ctypes.c_void_p * len(addresses))(*addresses)

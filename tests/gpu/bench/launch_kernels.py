@@ -1,7 +1,7 @@
-"""The launches that launch.py times, for Pantile and for Triton from one text.
+"""The launches that launch.py times, for Pantile and for Triton from one source.
 
-Each function of `CASES` makes a Case: the launches in a loop, written out as programs write them, argument sets, and for the bare launch beside
-it the compiled kernel with the values of its run-time arguments.
+Each function of `CASES` makes a Case: the launches in a loop, written out as programs write them, argument sets, and for the bare launch of
+the driver the compiled kernel with the values of its run-time arguments.
 """
 
 import functools

@@ -1,9 +1,9 @@
-"""The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
+"""GEMM: ours, Triton's and the library's (cuBLAS through torch).
 
-Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
+Ours and Triton's run the same source and tune over the same configurations, the tutorial's ten and some
 larger blocks, by the same timer: all once, then the fastest in turn, round after round, five of
 them or at small sizes, where luck decides the first, eight. `own` is
-ours with some configurations besides that name passes, beside the fastest few of the common ones, and
+ours with further configurations that name passes, next to the fastest few of the common ones, and
 `any` (`--any-extent`) ours with those and with tiles that are no powers of two.
 Every result is compared with float64 before it is timed. The contestants are timed in turn, round
 after round, each measurement being the median of single launches with a cold L2; the table has the
@@ -11,8 +11,8 @@ medians of the rounds, in TFLOP/s. All work on the same arrays. At small sizes t
 rounds, each on arrays elsewhere in memory: where they lie costs a kernel of 6 us up to half a
 microsecond, and each kernel another place.
 
-With an activation, ours and Triton's are compared with the library's product without it; the
-library's followed by a kernel for the activation stands beside. A run over all sizes takes about
+With an activation, ours and Triton's are compared with the library's GEMM without it; the
+library's followed by a kernel for the activation is another column. A run over all sizes takes about
 100 s; one that tunes over another run's fastest few only, but at small sizes over all
 (`--finalists`), half of that.
 
@@ -34,7 +34,10 @@ import torch
 from finals import final
 
 SIZES = [*range(256, 4097, 128), 8192, 16384]
-SMALL, PLACES = 1024, 12  # up to which size arrays are laid elsewhere in each round, and how often
+SMALL, PLACES = (
+    1024,
+    12,
+)  # up to which size arrays have other addresses in each round, and how often
 SMALL_FINALISTS = 8
 
 
@@ -67,7 +70,7 @@ class Timer:
 
 
 class Place:
-    """The operands and the result somewhere in memory, behind a gap of its own."""
+    """The operands and the result somewhere in memory, after a gap of its own."""
 
     def __init__(self, a, b):
         self.gap = torch.empty(
@@ -153,7 +156,7 @@ def launchers(package, tuning, places, activation, common):
 
 
 def library(a, b, c, activation=""):
-    """The library's product, with the activation, if any, as a second kernel in place."""
+    """The library's GEMM, with the activation, if any, as a second kernel in place."""
     if activation:
         return lambda: torch.nn.functional.leaky_relu_(torch.matmul(a, b, out=c), 0.01)
     return lambda: torch.matmul(a, b, out=c)
@@ -198,7 +201,7 @@ def measure(size, arguments, timer, tuning):
 
 
 def print_table(rows, title):
-    """The medians, and ours as a share of each peer."""
+    """The medians, and ours relative to each peer."""
     print(f"=== table: {title}, TFLOP/s, {torch.cuda.get_device_name()}")
     print(
         f"{'size':>6} {'cublas':>8} {'triton':>8} {'ours':>8} {'/cublas':>8} {'/triton':>8}"
@@ -252,7 +255,7 @@ def write_markdown(rows, path):
 
 
 def print_means(rows):
-    """Geometric means of the ratios from 1024 up, and the sizes that are behind Triton."""
+    """Geometric means of the ratios from 1024 up, and the sizes that are slower than Triton."""
     for peer, name in itertools.product(("cublas", "triton"), ("pantile", "own", "any")):
         if not any(name in row["tflops"] and peer in row["tflops"] for row in rows):
             continue
@@ -266,7 +269,7 @@ def print_means(rows):
 
 
 def ratio(tflops, peer, name):
-    """Ours, with or without own configurations, as a share of `peer`."""
+    """Ours, with or without own configurations, relative to `peer`."""
     return tflops.get(name, float("nan")) / tflops.get(peer, float("nan"))
 
 

@@ -34,7 +34,7 @@ BOUNDS = (0.4, 1.1)
 
 @dataclass
 class Plan:
-    """The numbers of a plan's text; `cycles` and `limiter` of each loop, in order."""
+    """The numbers of a printed plan; `cycles` and `limiter` of each loop, in order."""
 
     registers: int
     shared: int
@@ -86,7 +86,7 @@ class Clock:
 
 
 def matmul_case(config, lengths=(2048, 6144)):
-    """The product with a grid of one wave: rows and columns as the wave has them."""
+    """The GEMM with a grid of one wave: rows and columns as the wave has them."""
     import kernels
     import torch
 

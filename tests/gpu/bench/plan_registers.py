@@ -56,7 +56,7 @@ def compiled(function, types, constants, arch, options):
 
 
 def products():
-    """(name, function, types, constants, options) of each configuration of the product."""
+    """(name, function, types, constants, options) of each configuration of the GEMM."""
     for config in [*kernels.tutorial_configs(), *kernels.larger_configs()]:
         constants = {**config.kwargs, "ACTIVATION": ""}
         options = {"num_stages": config.num_stages, "num_warps": config.num_warps}

@@ -1,11 +1,11 @@
-"""Products whose rows, ends or matrices memory tells, and remainders whose rows are all used.
+"""GEMMs with data-dependent rows, ends or matrices, and modulo-wrapped indices whose rows are all used.
 
-From one text: Pantile as it is, Pantile without a warp that loads (`nv-specialise-warps`), and
-Triton. Groups of rows one behind the other, a matrix for each block of rows, attention over
-sequences of any length, and a product whose rows wrap around and are all stored.
+From one source: Pantile as it is, Pantile without a producer warp (`nv-specialise-warps`), and
+Triton. Consecutive groups of rows, a matrix for each tile of rows, attention over
+sequences of any length, and a GEMM whose rows wrap around and are all stored.
 
 Usage: ragged.py [--of grouped experts varlen wrapped] [--rounds 5] [--budget-ms 15]
-Gives: for each kernel and block TFLOP/s of the three, medians of rounds in which they take turns.
+Gives: for each kernel and tile TFLOP/s of the three, medians of interleaved rounds.
        Every result is compared with float64 first.
 """
 
@@ -210,7 +210,7 @@ def check(pairs, rtol=2e-3, atol=2e-2):
 
 
 def measure(name, modules, arguments):
-    """A line for each block."""
+    """A line for each tile."""
     import torch
     from matmul import Timer
 

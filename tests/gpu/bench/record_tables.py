@@ -187,7 +187,7 @@ def streaming(options):
 
 
 def ragged_rows(options):
-    """Groups of rows, matrices by block, sequences of any length, indices modulo the extent."""
+    """Groups of rows, matrices by tile, sequences of any length, indices modulo the extent."""
     for name, prepare in ragged.PREPARE.items():
         blocks, launch_block, pairs, out, flops = prepare(torch)
 

@@ -1,4 +1,4 @@
-"""Attention whose rounded weights are used twice, beside the plain one, in Pantile and in Triton.
+"""Attention whose rounded weights are used twice, relative to the plain one, in Pantile and in Triton.
 
 An MMA reads the rounded weights from registers while the next ones are computed, so a second use of
 them asks for registers of its own; an assembler that cannot follow it serialises every MMA.

@@ -14,7 +14,7 @@ TIMEOUT_S = 280
 
 
 def product(m, n, k, config, **options):
-    """The bare product at a size that its blocks divide."""
+    """The bare GEMM at a size that its tiles divide."""
     import checking
     import kernels
     import torch
@@ -34,7 +34,7 @@ def product(m, n, k, config, **options):
 
 
 def masked(m, n, k):
-    """The masked product at an odd size, in buffers that end where the matrices do."""
+    """The masked GEMM at an odd size, in buffers that end where the matrices do."""
     import checking
     import kernels
     import torch
@@ -83,7 +83,7 @@ def with_barriers():
 
 CASES = {
     "wgmma 128x256x64": lambda: product(256, 512, 256, (128, 256, 64, 3, 8)),
-    # 144 programs on 132 multiprocessors that hold one block each
+    # 144 programs on 132 SMs that hold one CTA each
     "persistent 128x128x64": lambda: product(1536, 1536, 64, (128, 128, 64, 3, 8)),
     "mma.sync 64x32x32": lambda: product(128, 64, 128, (64, 32, 32, 5, 2)),
     "masked 131x77x53": lambda: masked(131, 77, 53),

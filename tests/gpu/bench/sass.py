@@ -1,4 +1,4 @@
-"""What the machine code of the product holds: tensor-core instructions, spills, registers.
+"""What the machine code of the GEMM has: tensor-core instructions, spills, registers.
 
 Compiles configurations of the tutorial's kernel with pantilec and reads the disassembly.
 Usage: sass.py PANTILEC [--target sm_90a]
@@ -13,7 +13,7 @@ from pathlib import Path
 
 KERNELS = Path(__file__).parents[3] / "tutorials/03-matrix-multiplication.py"
 SIGNATURE = ", ".join(["*fp16:16"] * 3 + ["i32:16"] * 3 + ["i32:16", "i32:1"] * 3)
-# block, stages, warps, the instruction that must show
+# tile, stages, warps, the instruction that must show
 CONFIGS = [
     ((128, 256, 64), 3, 8, "HGMMA"),
     ((128, 128, 32), 4, 4, "HGMMA"),

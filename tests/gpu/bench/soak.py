@@ -1,4 +1,4 @@
-"""A million launches and thousands of compilations, and what they leave behind.
+"""A million launches and thousands of compilations, and what they leave in memory.
 
 Launches go through tuple grids, callable grids and new pointers; every compilation is of a kernel
 of its own, launched once and dropped. Host memory, device memory and the files that the process
@@ -89,7 +89,7 @@ def launch_many(arrays, count, deadline):
 
 
 def compile_many(arrays, start, count, folder, deadline):
-    """Compile kernels of different text and drop them."""
+    """Compile kernels of different source and drop them."""
     for number in range(start, start + count):
         path = Path(folder) / f"dropped{number % 50}.py"
         path.write_text(TEXT.format(number=number), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Small products, where what counts is how soon a block starts to multiply.
+"""Small GEMMs, where what counts is how soon a CTA issues its first MMA.
 
-For each size a block or two, with and without a producer, Triton's code of the same text and block,
+For each size a tile or two, with and without a producer, Triton's code of the same source and tile,
 and the library's. All are checked against float64, then timed in turn, round after round, by medians
 of single launches with a cold L2; each round on arrays elsewhere in memory, the same for all.
 
@@ -16,7 +16,7 @@ import kernels
 import matmul
 import torch
 
-# Size, block, stages, warps.
+# Size, tile, stages, warps.
 CASES = [
     (256, (32, 64, 32), 5, 2),
     (256, (32, 64, 64), 5, 4),
@@ -33,7 +33,7 @@ VARIANTS = {"ours": {}, "alone": {"disabled_passes": "nv-specialise-warps"}}
 
 
 def launchers(module, places, case, options, activation=""):
-    """For each place a function without arguments that computes the product there, checked."""
+    """For each place a function without arguments that computes the GEMM there, checked."""
     size, block, stages, warps = case
     names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
     constants = dict(zip(names, block, strict=True), GROUP_SIZE_M=8, ACTIVATION=activation)

@@ -1,4 +1,4 @@
-"""What each technique gives to the product: block by block, with and without it, beside cuBLAS.
+"""What each technique gives to the GEMM: tile by tile, with and without it, relative to cuBLAS.
 
 `ladder` has all of them, one after the other, for a text that knows nothing of tile order: the
 masked product over a grid of two axes. `loads` and `epilogue` take the tutorial's text; `order`
@@ -42,7 +42,7 @@ def without(*passes, **options):
 
 RAISED = {"enabled_passes": "nv-tma-stores"}
 # What is loaded how, how results leave, and in which order programs run. `group`: how many rows of
-# blocks the tutorial's text puts together; without it the text is the plain one.
+# tiles the tutorial's kernel groups; without it the kernel is the plain one.
 STEPS = {
     "ladder": {
         "cp.async": without("nv-specialise-warps", "nv-tma-stores"),
@@ -81,7 +81,7 @@ PREDICTED = {
 
 
 def launcher(module, a, b, c, block, step):
-    """A function without arguments that computes `c` with one block, checked."""
+    """A function without arguments that computes `c` with one tile, checked."""
     m, n, k, stages, warps = block
     options = {"num_stages": stages, "num_warps": warps, **step}
     group = options.pop("group", None)
@@ -126,7 +126,7 @@ def measure(module, size, steps, options, timer):
 
 
 def gains_of(result, steps):
-    """By step, what it gave over the one before it, block by block."""
+    """By step, what it gave over the one before it, tile by tile."""
     names = list(steps)
     return {
         step: [
@@ -139,7 +139,7 @@ def gains_of(result, steps):
 
 
 def print_size(size, result, steps):
-    """One size: a line a block, and what each step gave over the one before it."""
+    """One size: a line per tile, and what each step gave over the one before it."""
     print(f"{size}: cuBLAS {result['cublas']:.1f} TFLOP/s")
     for block in BLOCKS:
         cells = [
@@ -163,7 +163,7 @@ def print_size(size, result, steps):
 
 
 def write_markdown(results, steps, path):
-    """Shares of cuBLAS by block, and gains by step, predicted and measured."""
+    """Speeds relative to cuBLAS by tile, and gains by step, predicted and measured."""
     with open(path, "w", encoding="utf-8") as file:
         print(f"| block, stages, warps | {' | '.join(map(str, results))} |", file=file)
         print("| --- |" + " --- |" * len(results), file=file)

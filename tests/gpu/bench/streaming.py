@@ -1,6 +1,6 @@
 """Workloads of the memory's speed: ours, Triton's, the library's, and a copy of the same traffic.
 
-Ours and Triton's run the same text and take the fastest of the same few configurations, each of
+Ours and Triton's run the same source and take the fastest of the same few configurations, each of
 which is compared with float64 first. Then all take turns, round after round, each measurement
 being the median of single launches with a cold L2. GB/s count every byte read or written once.
 Workloads of a few microseconds have their arrays elsewhere in memory in each round, there are more
@@ -27,7 +27,7 @@ SMALL, PLACES = 40e6, 6  # up to how many bytes arrays lie elsewhere in each rou
 
 
 class Place:
-    """A workload whose arrays lie behind a gap of its own."""
+    """A workload whose arrays lie after a gap of its own."""
 
     def __init__(self, make):
         pages = int(torch.randint(1, 256, ()))
@@ -45,7 +45,7 @@ def places_of(make):
 
 def fastest(places, module, quick):
     """The fastest configuration and its launch in each place; every one is checked, timed there and
-    back, and the near equals once more in turn."""
+    back, and the near equals once more, interleaved."""
     launches = [place.workload.launches(module) for place in places]
     for place, here in zip(places, launches, strict=True):
         for launch in here.values():
@@ -94,7 +94,7 @@ def measure(name, make, modules, options):
 
 
 def print_row(name, size, rates, notes):
-    """The rates, and ours as a share of the copy's and of each peer's."""
+    """The rates, and ours relative to the copy's and to each peer's."""
     nan = float("nan")
     ours = rates.get("pantile", nan)
     cells = [f"{rates.get(c, nan):8.0f}" for c in ("copy", "torch", "triton", "pantile", "variant")]

@@ -1,4 +1,4 @@
-"""Kernels whose speed is the memory's, for Pantile and for Triton from one text.
+"""Bandwidth-bound kernels, for Pantile and for Triton from one source.
 
 `kernels.load(package, streams.__file__)` gives a module of them, with `triton` and `tl` of that
 package. The texts are the plain ones that a user writes first; nothing in them is for one device.
@@ -9,7 +9,7 @@ import importlib
 PACKAGE = globals().get("PACKAGE", "pantile")
 triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
-OPTIONS = {}  # of every launch, beside num_warps
+OPTIONS = {}  # of every launch, in addition to num_warps
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Tuning from cold: the tutorial's product over its ten configurations, ours and Triton's, in fresh processes.
+"""Tuning from cold: the tutorial's GEMM over its ten configurations, ours and Triton's, in fresh processes.
 
 A process imports torch and the package, has a CUDA context, and has launched an empty kernel before
 the clock starts; its caches are empty. Then the choice is checked: `do_bench(rep=100)` measures every

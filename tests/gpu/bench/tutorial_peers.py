@@ -154,7 +154,7 @@ attention_module = attention_kernels.load("triton")
 
 
 def attention(q, k, v, causal, scale, config):
-    """O and log2 of the sums; `config` is (block of queries, block of keys, stages, warps)."""
+    """O and log2 of the sums; `config` is (tile of queries, tile of keys, stages, warps)."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     m, n, stages, warps = config

@@ -1,4 +1,4 @@
-"""The tutorials beside Triton's: our text on Pantile, our text on Triton, what Triton's tutorials do.
+"""The tutorials relative to Triton's: our source on Pantile, our source on Triton, Triton's tutorials.
 
 Each result is compared with float64 before it is timed. Then the contestants of a point take turns,
 round after round, each measurement being the median of single launches with a cold L2; the table has
@@ -35,7 +35,7 @@ PAUSE = 0.03  # of a card that products have brought to its limit of power
 
 
 def load(number, package):
-    """The tutorial as a module, its text on `package`."""
+    """The tutorial as a module, on `package`."""
     path = next(TUTORIALS.glob(f"{number}-*.py"))
     text = path.read_text(encoding="utf-8")
     if package == "triton":

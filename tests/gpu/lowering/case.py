@@ -1,4 +1,4 @@
-"""Tile IR as text, and a kernel together with what NumPy says of it.
+"""Tile IR as text, and a kernel together with NumPy's results.
 
 `Case.text` is the module; `Case.inputs(np, rng)` and `Case.expected(np, *inputs)` are called on the GPU's machine.
 """

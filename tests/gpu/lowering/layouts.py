@@ -1,4 +1,4 @@
-"""The layouts of compiler/layout/LayoutFragments.cpp, for kernels written as text.
+"""The layouts of compiler/layout/LayoutFragments.cpp, for kernels written as tile IR.
 
 A layout is the coordinate that each bit of register, lane and warp adds (XOR).
 """

@@ -105,7 +105,7 @@ class Staged(Kernel):
 
 
 def dot_fma(name, element, m, n, depth):
-    """A scalar product of buffers."""
+    """A dot on scalar FMA, of buffers."""
     acc = blocked([m, n], [1, 4], [4, 8], [2, 2], [1, 0])
     bits = {"f32": 32, "f64": 64}[element]
     k = Staged(name, 4, [("a", element), ("b", element), ("c", element)])

@@ -17,6 +17,23 @@ import words  # noqa: E402
         ("\n# loads are copied ahead", "copied ahead", "prefetched, software-pipelined"),
         ("Number of multiprocessors", "of multiprocessors", "SM"),
         ("computed anew.", "anew", "again"),
+        ("copies are under way", "under way", "in flight"),
+        ("an MMA under way", "under way", "in flight"),
+        ("waits for the couriers", "couriers", "helper warp"),
+        ("the givers of a tile", "givers", "peer CTA"),
+        ("in fed loops", "fed loops", "warp-specialisable loop"),
+        ("load is raised to a tensor map", "raised to a tensor map", "convert to TMA"),
+        ("a ring of buffers", "ring", "circular buffer"),
+        ("rows that memory tells", "memory tells", "data-dependent"),
+        ("it parks rows", "parks", "spill to shared memory"),
+        ("the parked values", "parked values", "spill to shared memory"),
+        ("is widened late", "widened late", "rematerialise"),
+        ("two blocks per SM", "blocks per SM", "CTA"),
+        ("a Matrix product of halves", "Matrix product", "GEMM, dot"),
+        ("registers beside those", "beside", "next to, in addition to"),
+        ("in front of the loop", "in front of", "before"),
+        ("carried for nobody", "nobody", "no thread, nothing"),
+        ("a dearer way", "dearer", "expensive"),
     ],
 )
 def test_an_older_word_is_found(text, word, instead):
@@ -25,7 +42,22 @@ def test_an_older_word_is_found(text, word, instead):
 
 
 @pytest.mark.parametrize(
-    "text", ["multiprocessor_count", "a SM", "amend", "engines copy", "renewed"]
+    "text",
+    [
+        "multiprocessor_count",
+        "a SM",
+        "amend",
+        "engines copy",
+        "renewed",
+        "kind=short-ring",
+        "a string",
+        "besides",
+        "besideTiles",
+        "front ends",
+        "parked = [2048, 8]",
+        "the product of two numbers",
+        "a round number",
+    ],
 )
 def test_other_words_are_left_alone(text):
     assert not list(words.findings(text))

@@ -68,6 +68,6 @@ def _difference(a, b, least):
 
 
 def normalised(warning):
-    """The text without what differs between two runs: paths, hashes, addresses, numbers."""
+    """A message without what differs between two runs: paths, hashes, addresses, numbers."""
     text = PATH.sub("PATH", warning)
     return re.sub(r"\s+", " ", NUMBER.sub("N", HASH.sub("HASH", text))).strip()[:300]

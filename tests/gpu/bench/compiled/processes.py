@@ -20,7 +20,7 @@ CACHES = {
     "PANTILE_CACHE_DIR": "pantile",
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-# What all children of this process share.
+# A lock that all children of this process take.
 LOCK = Path(tempfile.gettempdir(), f"compiled-{os.getpid()}.lock")
 atexit.register(LOCK.unlink, missing_ok=True)
 END = 8  # s that a child has to end by itself

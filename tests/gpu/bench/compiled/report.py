@@ -1,4 +1,4 @@
-"""What a run of compiled_models.py found, as text."""
+"""What a run of compiled_models.py found, as a string."""
 
 import math
 import re
