@@ -28,26 +28,26 @@ if not ON_GPU:
     import numpy as np
 
 # %%
-# Blocks
-# ------
-# The product of two matrices of 4096 × 4096 has 137 billion operations on 100 MB of data: more than
+# Tiles
+# -----
+# A GEMM, the product of two matrices, of 4096 × 4096 has 137 billion operations on 100 MB of data: more than
 # a thousand for each byte. A GPU can do about two hundred in the time that it takes to fetch a
 # byte, so that the arithmetic is the limit, *if* each byte that was fetched is used often. A
 # program that computed one element of C would read a row and a column, and use each number once.
 #
-# So a program computes a block of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of blocks of
+# So a program computes a tile of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of tiles of
 # A and B along K. In NumPy:
 #
 #     for m in range(0, M, BLOCK_SIZE_M):              # on the GPU: all at once
 #         for n in range(0, N, BLOCK_SIZE_N):          # on the GPU: all at once
-#             block = np.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), np.float32)
+#             tile = np.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), np.float32)
 #             for k in range(0, K, BLOCK_SIZE_K):
 #                 a = A[m : m + BLOCK_SIZE_M, k : k + BLOCK_SIZE_K]
 #                 b = B[k : k + BLOCK_SIZE_K, n : n + BLOCK_SIZE_N]
-#                 block += a @ b
-#             C[m : m + BLOCK_SIZE_M, n : n + BLOCK_SIZE_N] = block
+#                 tile += a @ b
+#             C[m : m + BLOCK_SIZE_M, n : n + BLOCK_SIZE_N] = tile
 #
-# With blocks of 128 × 256, a number of A is used 256 times and one of B 128 times. The two outer
+# With tiles of 128 × 256, a number of A is used 256 times and one of B 128 times. The two outer
 # loops become the grid of programs, the loop along K is inside a program. In it, `tl.dot` is the
 # product of two tiles; on a GPU it runs on the tensor cores.
 #
@@ -58,30 +58,30 @@ if not ON_GPU:
 #
 #     a_ptrs = a_ptr + offs_am[:, None] * stride_am + offs_k[None, :] * stride_ak
 #
-# and the next block along K is `BLOCK_SIZE_K * stride_ak` further. Taking strides as parameters
+# and the next tile along K is `BLOCK_SIZE_K * stride_ak` further. Taking strides as parameters
 # costs nothing and serves transposed matrices too: NumPy's and torch's `.T` only exchange them.
 #
-# A block at the lower or right edge may reach past the matrix. Its surplus rows and columns are
+# A tile at the lower or right edge may reach past the matrix. Its surplus rows and columns are
 # computed from rows that exist (`% M`, `% N`) and are not stored. Along K there is no such way out,
-# so the wrapper asks that BLOCK_SIZE_K divide K.
+# so the wrapper requires that BLOCK_SIZE_K divide K.
 #
 # Order of programs
 # -----------------
-# Programs with neighbouring numbers run at about the same time. The blocks of A and B that they
+# Programs with neighbouring numbers run at about the same time. The tiles of A and B that they
 # read should be the same as far as possible, because then all but the first find them in the L2
-# cache. Take matrices of 9 × 9 blocks, and nine programs at a time. If these compute the first row
-# of C, they read one row of A and all of B: 9 + 81 blocks. If they compute a square of 3 × 3
-# blocks, they read three rows of A and three columns of B: 27 + 27 blocks.
+# cache. Take matrices of 9 × 9 tiles, and nine programs at a time. If these compute the first row
+# of C, they read one row of A and all of B: 9 + 81 tiles. If they compute a square of 3 × 3
+# tiles, they read three rows of A and three columns of B: 27 + 27 tiles.
 #
-# The first lines of the kernel number the blocks of C in that way: in groups of GROUP_SIZE_M rows,
+# The first lines of the kernel number the tiles of C in that way: in groups of GROUP_SIZE_M rows,
 # column by column within a group.
 #
 # Configurations
 # --------------
-# Which block is best depends on the sizes and on the GPU. `autotune` measures all configurations
-# when M, N or K is new, and keeps the results; on the CPU it takes the first one, unmeasured. Besides
-# the block a configuration has the number of warps (groups of 32 threads, as in tutorial 02) and of
-# *stages*: while one block along K is multiplied, `num_stages - 1` more are on their way from
+# Which tile is best depends on the sizes and on the GPU. `autotune` measures all configurations
+# when M, N or K is new, and keeps the results; on the CPU it takes the first one, unmeasured. In addition
+# to the tile a configuration has the number of warps (groups of 32 threads, as in tutorial 02) and of
+# *stages*: while one tile along K is multiplied, `num_stages - 1` more are on their way from
 # memory.
 
 
@@ -184,7 +184,7 @@ def leaky_relu(x):
 # %%
 # The wrapper
 # -----------
-# It checks what the kernel takes for granted, allocates C and launches a program for each block of
+# It checks what the kernel takes for granted, allocates C and launches a program for each tile of
 # it.
 
 
@@ -250,7 +250,7 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Square products; a multiplication and an addition for each of M·N·K terms. With the activation,
+# Square matrices; a multiplication and an addition for each of M·N·K terms. With the activation,
 # the library needs a second kernel, which reads and writes C once more; ours does it on the way.
 
 
@@ -294,8 +294,8 @@ def benchmark(M, N, K, provider):
 # * Multiply bf16, or fp8: which lines change?
 # * Let K be any number, with masks on the loads of A and B.
 # * Add a bias, one number for each column of C, before the activation.
-# * Print `matmul_kernel.best_config` for several sizes. Why do small matrices want small blocks?
-# * When M and N are small and K is large there are few programs. Let several share a block of C,
+# * Print `matmul_kernel.best_config` for several sizes. Why do small matrices want small tiles?
+# * When M and N are small and K is large there are few programs. Let several compute parts of one tile of C,
 #   each with a part of K, and add their results with `tl.atomic_add`.
 
 if __name__ == "__main__":

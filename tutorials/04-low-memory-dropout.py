@@ -46,7 +46,7 @@ def masked_dropout_kernel(x_ptr, keep_ptr, output_ptr, n_elements, p, BLOCK_SIZE
 # Most generators of random numbers carry a state from one number to the next, which a thousand
 # programs cannot share. `tl.rand(seed, offsets)` is of another kind: it is a *function* that
 # scrambles the seed and the counter so well that its values look random (Philox, by Salmon, Moraes,
-# Dror and Shaw, 2011). The element at offset i always gets the same number, whoever asks, in
+# Dror and Shaw, 2011). The element at offset i always gets the same number, in any program, in
 # whatever order.
 #
 # So nothing has to be remembered but the seed. The numbers are those of Triton, bit by bit: a model

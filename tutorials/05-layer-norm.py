@@ -79,9 +79,9 @@ def forward_kernel(
 # element and adding up later would move as much memory as everything else together. Instead the sum
 # is taken in three steps, from the fastest memory to the slowest:
 #
-# 1. A program walks over many rows, `pid`, `pid + P`, `pid + 2 P`, ..., with P programs in all, and
+# 1. A program loops over many rows, `pid`, `pid + P`, `pid + 2 P`, ..., with P programs in all, and
 #    adds up in registers.
-# 2. At its end it adds what it has to one of `GROUPS` buffers in memory, which several share.
+# 2. At its end it adds what it has to one of `GROUPS` buffers in memory, which several programs use.
 # 3. A second kernel adds up the few buffers.
 #
 # The lock
@@ -89,12 +89,12 @@ def forward_kernel(
 # Two programs that read, add and write the same buffer at the same time would lose a contribution.
 # So each buffer has a lock: a number that is 0 when the buffer is free. `tl.atomic_cas(lock, 0, 1)`
 # looks and, if it finds 0, writes 1, in one indivisible step; it returns what it
-# found. Whoever finds 1 tries again. `tl.atomic_xchg(lock, 0)` opens the lock.
+# found. A program that finds 1 tries again. `tl.atomic_xchg(lock, 0)` opens the lock.
 #
 # Three things make that right. The atomic operations order memory (they *acquire* and *release*):
-# what was written before the release is seen by whoever acquires later. `tl.debug_barrier` lets all
+# what was written before the release is seen by a program that acquires later. `tl.debug_barrier` lets all
 # threads of the program finish their stores before one of them opens the lock. And programs that
-# wait do not keep others from finishing, since whoever has the lock is running already.
+# wait do not keep others from finishing, since the program that has the lock is running already.
 #
 # The first to come finds rubbish in the buffer. A second number next to the lock says whether
 # somebody was there, which saves setting the buffers to zero.

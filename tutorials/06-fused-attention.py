@@ -34,9 +34,9 @@ except ImportError:
 #
 #     scores = scale * K q           output = sum(exp(scores - best) * V) / sum(exp(scores - best))
 #
-# where `best` is the largest score. Suppose the keys come in blocks, and after some of them we know
+# where `best` is the largest score. Suppose the keys come in tiles, and after some of them we know
 # the largest score so far, the sum of the exponentials and the weighted sum of the rows of V. The
-# next block may have a larger score. Then both sums were taken relative to the wrong number, which
+# next tile may have a larger score. Then both sums were taken relative to the wrong number, which
 # a factor corrects: multiply them by `exp(best_before - best_now)`. So one pass over the keys is
 # enough, and the state is a number, a number and a row for each query.
 #
@@ -45,12 +45,12 @@ except ImportError:
 #
 # The loop over keys
 # ------------------
-# `attend` handles the keys from `begin` to `end`. K's block is loaded transposed, with the depth
+# `attend` handles the keys from `begin` to `end`. K's tile is loaded transposed, with the depth
 # along the columns of addresses, so that `tl.dot(q, k)` gives the scores. The weights `p` go
-# straight into the second product: they never leave the registers.
+# straight into the second dot: they never leave the registers.
 #
-# With `MASKED`, scores of keys that come after the query are set to minus infinity. Only blocks on
-# the diagonal need that, so there are two versions, made from one text.
+# With `MASKED`, scores of keys that come after the query are set to minus infinity. Only tiles on
+# the diagonal need that, so there are two versions, made from one source.
 
 
 @triton.jit
@@ -84,7 +84,7 @@ def attend(
 # A program owns `BLOCK_M` queries of one head. Arrays are (heads, length, depth), one row after
 # another; batch and heads are the same thing here.
 #
-# With a causal mask, query i sees the keys 0 ... i. The blocks left of the diagonal are complete,
+# With a causal mask, query i sees the keys 0 ... i. The tiles left of the diagonal are complete,
 # those on it are masked, those right of it are skipped.
 #
 # Besides the output, a program stores the logarithm of the sum of its exponentials. With that one
@@ -153,8 +153,8 @@ def delta_kernel(o_ptr, g_ptr, delta_ptr, DEPTH: tl.constexpr, BLOCK: tl.constex
 # dK and dV belong to keys and sum over queries, dQ belongs to queries and sums over keys. With one
 # kernel for each there are no sums across programs, at the price of computing P and dP twice.
 #
-# The first kernel keeps `BLOCK_N` keys and walks over queries. It computes everything transposed,
-# keys down and queries across. That way the weights come out of one product in the shape in which
+# The first kernel keeps `BLOCK_N` keys and loops over queries. It computes everything transposed,
+# keys down and queries across. That way the weights come out of one dot in the shape in which
 # the next one takes them.
 
 
@@ -275,7 +275,7 @@ def queries_kernel(
 # %%
 # The wrappers
 # ------------
-# Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many blocks of the
+# Tiles, warps and stages, found by measuring on an H200. `num_stages` says how many tiles of the
 # loop are in flight: while one is multiplied, the next are on their way from memory.
 
 KEYS = {
@@ -384,7 +384,7 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Forward has two products of 2 L² D operations for each head, backward five (those that are
+# Forward has two dots of 2 L² D operations for each head, backward five (those that are
 # computed twice count once). A causal mask halves both. The peer is torch's own fused attention; on
 # the CPU it is NumPy in fp32, whose backward pass starts with the forward one.
 
@@ -446,8 +446,8 @@ def benchmark(length, provider, depth, causal, direction):
 # %%
 # What to try next
 # ----------------
-# * Let several heads of queries share one head of keys and values.
-# * Limit the view to a window of the last W keys. Which blocks are complete, which are masked?
+# * Let several heads of queries use one head of keys and values.
+# * Limit the view to a window of the last W keys. Which tiles are complete, which are masked?
 # * Allow any length: which loads and stores need a mask, and what must masked scores be?
 # * Put the two gradient kernels into one that adds to dQ atomically. Is it faster?
 

@@ -35,10 +35,10 @@ RANKS = int(os.environ.get("WORLD_SIZE", 1)) if ON_GPU else 1
 RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
 
 # %%
-# Telling and waiting
-# -------------------
+# Signalling and waiting
+# ----------------------
 # Each rank has a *pad* in its memory: flags, of which a group of RANKS words, a *slot*, has one for
-# each rank. A rank tells another one by storing to its own word in the other's pad; so a rank waits
+# each rank. A rank signals another one by storing to its own word in the other's pad; so a rank waits
 # by looking at its own memory, which costs nothing on the links. `pads_ptr` is a table with the
 # addresses of all pads: integers, of which the kernel makes pointers. The value of a flag is the
 # number of the *turn*, which grows by one with each launch: no flag is ever put back to zero.
@@ -64,13 +64,13 @@ def wait_for(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
 
 
 # %%
-# Two buffers in turn
-# -------------------
+# Two alternating buffers
+# -----------------------
 # A rank may overwrite what it has shared when all others have read it. It need not wait for that if
 # odd and even turns have buffers and slots of their own, and if each kernel, before it ends, has
 # waited for a flag of every other rank:
 #
-# * a rank that raises the flag of turn t + 1 has ended its kernel of turn t, since the launches of a
+# * a rank that sets the flag of turn t + 1 has ended its kernel of turn t, since the launches of a
 #   GPU run in their order;
 # * a kernel of turn t + 1 ends after it has seen all these flags;
 # * what comes after it, the writing for turn t + 2, comes after all reads of turn t.
@@ -136,8 +136,8 @@ def make_symmetric(elements, slots, dtype):
 
 
 # %%
-# A tile of a product
-# -------------------
+# A tile of a GEMM
+# ----------------
 # The loop of tutorial 03, for matrices whose rows lie one after the other.
 
 
@@ -170,13 +170,13 @@ def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 
 # %%
-# All-gather + product
-# --------------------
+# All-gather + GEMM
+# -----------------
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. Here a program reads the rows of its tile where they are, by the table `shards_ptr`,
 # and waits for the rank that owns them and for no other. Each rank begins with the tiles of its own
 # rows and goes on with those of the next rank: it multiplies while the others get ready, and not all
-# read from the same rank. Every program tells all ranks that its rank has come, though one would do:
+# read from the same rank. Every program signals all ranks that its rank has come, though one would do:
 # so none waits for a program that has not started.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at multiples
@@ -235,13 +235,13 @@ def share(peers, x, n):
 
 
 # %%
-# Product + reduce-scatter
-# ------------------------
+# GEMM + reduce-scatter
+# ---------------------
 # The other way round: rank r has some columns A_r of A and the same rows B_r of B. Every rank
-# computes a product A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
+# computes a GEMM A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
 #
 # A program stores its tile to the memory of the rank that owns its rows, where each rank has a
-# place, and tells the owner. If its own rank is the owner, it waits for the tiles of all ranks and
+# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks and
 # adds them up, always in the same order: each run has the same result to the last bit. A rank begins
 # with the tiles of the next rank and ends with its own. So no program waits for one that cannot start
 # because waiting programs fill the GPU: what is waited for has been started before.
@@ -385,7 +385,7 @@ def test():
 # %%
 # Benchmark
 # ---------
-# The layers of Llama-3 8B for so many tokens, against NCCL and torch's product, one after the other.
+# The layers of Llama-3 8B for so many tokens, against NCCL and torch's GEMM, one after the other.
 # All ranks have to launch the same number of times, so that it is fixed: with `do_bench`, which
 # measures until it is sure, a rank would wait for one that has stopped. For the same reason kernels
 # that wait for other ranks are not tuned one rank at a time.
