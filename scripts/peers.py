@@ -23,7 +23,7 @@ def read(name):
 
 
 def tables():
-    """The tables beside peers by name; those of matmul.json and tutorials.json in the same form."""
+    """The tables with peers by name; those of matmul.json and tutorials.json in the same form."""
     found = read("peers-2026-11-22.json")["tables"] | read("peers-2026-11-23.json")["tables"]
     rows = [{"name": str(row["size"]), "rates": row["tflops"]} for row in read("matmul.json")]
     small = [row for row in rows if int(row["name"]) < 1024]

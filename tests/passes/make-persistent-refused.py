@@ -185,7 +185,7 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
     write(c, best, tl.program_id(0), 0, stride_bk)
 
 
-# Without a warp that runs ahead there is nothing to overlap.
+# Without a producer warp there is nothing to overlap.
 # HAS-NO-PRODUCER: remark: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 # HAS-NO-PRODUCER-NOT: the kernel is not persistent
 # HAS-NO-PRODUCER: @has_no_producer

@@ -40,7 +40,7 @@ def write(c, acc, m, n, rows, columns):
 
 
 # SAID: [[@LINE+19]]:5: remark: programs are run in raster order (threadblock swizzle) with bands of 8, so that a wave reads the same rows and columns
-# Both roles ask in the same order. A band has 1024 rows, or columns.
+# Producer and consumers visit programs in the same order. A band has 1024 rows, or columns.
 # AXES: nv.producer {
 # AXES: scf.for %[[PLACE:[a-z0-9]*]] =
 # AXES: %[[NUMBER:.*]] = nv.raster_program %[[PLACE]], %{{.*}} x %{{.*}} by 8

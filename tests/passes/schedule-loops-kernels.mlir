@@ -153,7 +153,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// Seven iterations ahead the tiles through the table would take a second block's place.
+// With a distance of seven iterations the indirect tiles would cost a second CTA.
 // REMARK: remark: load is not prefetched: its buffers would leave one CTA per SM
 // CHECK-LABEL: @two_blocks_or_a_table
 // CHECK-COUNT-1: nv.prefetch

@@ -83,7 +83,7 @@ def plain(a, b, c, depth, stride):
     write(c, product(a, b, m, n, depth, stride), m, n, stride)
 
 
-# A block has 1024 threads, and none is left for a producer.
+# A CTA has 1024 threads, and none is left for a producer.
 # MANY: warps are not specialised: a CTA of 32 warps has no room for another
 # MANY-NOT: nv.producer {
 # Nor do 16 warps with 128 registers a thread multiply by instructions whose sums take all of them.
@@ -361,7 +361,7 @@ def starts_before(a, b, c, depth, stride):
     write(c, product(a, b, m - depth, n, depth, stride), m, n, stride)
 
 
-# The sum is of the branch that was taken.
+# The offset is that of the branch that was taken.
 # CONDITION: warps are not specialised: it runs under a condition
 # CONDITION-NOT: nv.producer {
 @triton.jit
@@ -389,7 +389,7 @@ def goes_on_while(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# Assembly may count on the threads that were asked for.
+# Assembly may depend on the number of threads that was requested.
 # ASSEMBLY: warps are not specialised: inline assembly with side effects may depend on its threads
 # ASSEMBLY-NOT: nv.producer {
 @triton.jit

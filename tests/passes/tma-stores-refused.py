@@ -73,7 +73,7 @@ def writes_in_a_loop(a, b, c, stride, depth):
         tl.store(places(c, m, n, stride), (acc + n).to(tl.float16))
 
 
-# A warp that is ahead would write what another one has not read yet.
+# A faster warp would write what another one has not read yet.
 # ADDS: store is not converted to TMA: another operation accesses memory through its pointer
 # ADDS-NOT: nv.tma_store
 @triton.jit
@@ -154,7 +154,7 @@ def caches(a, b, c, stride, depth):
     tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), cache_modifier=".cs")
 
 
-# Vectors of 16 bytes from registers are as good for what was never in the layout of a product.
+# Vectors of 16 bytes from registers are as good for what was never in the layout of an accumulator.
 # COPIES: store is not converted to TMA: its warps do not hold boxes of it
 # COPIES-NOT: nv.tma_store
 @triton.jit
@@ -163,7 +163,7 @@ def copies(a, b, c, stride, depth):
     tl.store(places(c, m, n, stride), tl.load(places(a, m, n, stride)) + 1)
 
 
-# Memory in front of the tensor would be left out.
+# Memory before the tensor would be left out.
 # BEFORE: store is not converted to TMA: a coordinate may be negative
 # BEFORE-NOT: nv.tma_store
 @triton.jit

@@ -9,7 +9,7 @@ import pantile.language as tl
 import pytest
 from conftest import check_product, random
 
-SHAPE = (144, 112, 80)  # multiples of 16, but not of the blocks
+SHAPE = (144, 112, 80)  # multiples of 16, but not of the tiles
 RAISED, PERSISTENT = "load is converted to TMA", "persistent kernel: a CTA runs several programs"
 
 
