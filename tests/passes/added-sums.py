@@ -22,8 +22,8 @@ import pantile.language as tl
 # CHECK: nv.wgmma_wait 0, %[[LOOP]]#{{.*}}, %[[LOOP]]#
 # OWN: scf.yield
 # OWN-NOT: nv.wgmma_wait
-# FED: nv.producer {
-# FED-NOT: scf.yield {{.*}}nv.wgmma_wait 0
+# PRODUCER: nv.producer {
+# PRODUCER-NOT: scf.yield {{.*}}nv.wgmma_wait 0
 # SAID: remark: the last MMAs of an iteration overlap the first of the next iteration
 # SAID-NOT: serialized
 
