@@ -1,4 +1,4 @@
-//===- EmitDot.cpp - matrix products ----------------------------------------------------===//
+//===- EmitDot.cpp - dots ----------------------------------------------------===//
 // Needs: two matrices, or two batches of them with equal leading dimensions.
 // Gives: tile.dot onto `acc`, or onto zeros.
 // How:   The operands determine the type of the result: int8 gives int32, bf16 and fp32 give fp32,

@@ -279,7 +279,7 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
 //===- arithmetic that arith and math lack ---------------------------------------------===//
 
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "dot: the matrix product of two tiles, added to an accumulator";
+  let summary = "dot: the matrix multiplication of two tiles, added to an accumulator";
   let description = [{
     `result = acc + lhs x rhs`, accumulated in the element type of `acc`.
     - dot_c1: `lhs` is MxK, `rhs` is KxN, `acc` is MxN (rank 3: with an equal leading batch dimension).

@@ -72,7 +72,7 @@ struct LaunchState;
 /// Returns the state of a kernel that no launch has loaded yet.
 PANTILE_API std::shared_ptr<LaunchState> newLaunchState();
 
-/// Something that a compilation read besides its inputs: a call of a host function and its result,
+/// Something that a compilation read in addition to its inputs: a call of a host function and its result,
 /// or a file and its digest. Both are in the cache's own encoding.
 struct Dependency {
   std::string question, answer; ///< what was read, and its value then

@@ -110,7 +110,12 @@ def test_the_signature_is_part_of_the_key(saxpy_file):
             RuntimeError,
             "Triton's own dialects are not read",
         ),
-        ("k.ttir", "func.func @k() { wrong }", RuntimeError, "Parse MLIR file failed. `.*k.ttir`"),
+        (
+            "k.ttir",
+            "func.func @k() { wrong }",
+            RuntimeError,
+            "Parse MLIR file failed. cannot compile the tile IR of `.*k.ttir`",
+        ),
         ("k.ttir", "func.func @k() { return }", RuntimeError, "attribute `tile.kernel`"),
     ],
 )
