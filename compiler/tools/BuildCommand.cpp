@@ -32,7 +32,7 @@ struct BuildItem {
   KernelFlags kernel;
   std::string grid, symbol;
   std::vector<std::string> targets;
-  bool withLineInfo = false;
+  bool withLineInfo = false, isCooperative = false;
 };
 
 struct BuildLine {
@@ -49,6 +49,9 @@ void describe(CLI::App &app, BuildItem &item) {
                  "up to three C expressions over parameters and constants, `cdiv(n, BLOCK)` say; "
                  "without it the function in C takes the grid");
   app.add_option("--name", item.symbol, "name in C; default: the kernel's");
+  app.add_flag("--cooperative", item.isCooperative,
+               "for programs that wait for one another: they all run at once, or the function in C "
+               "returns 720 and launches none");
   addCodeFlags(app, item.kernel);
   addChoiceFlags(app, item.kernel);
   app.add_flag("--line-info", item.withLineInfo, option_meanings::lineInfo);
@@ -93,6 +96,8 @@ Result<void> prepare(BuildItem &item) {
   request.definitions = *definitions;
   takeFlags(item.kernel);
   request.options.lineInfo = item.withLineInfo;
+  if (item.isCooperative)
+    request.options.disabledPasses.insert({"nv-make-persistent", "nv-split-over-cluster"});
   return {};
 }
 
@@ -117,7 +122,13 @@ Result<CVariant> compileJob(BuildJob &job) {
   Result<std::vector<ParameterInfo>> parameters = kernelParameters(specialized->program);
   if (!parameters)
     return parameters.error();
-  CVariant variant{{}, {}, *parameters, job.item->grid, job.item->symbol, request.signature};
+  CVariant variant{{},
+                   {},
+                   *parameters,
+                   job.item->grid,
+                   job.item->symbol,
+                   request.signature,
+                   job.item->isCooperative};
   if (job.target == "cpu")
     return variant;
   Result<Kernel> kernel =
@@ -157,6 +168,9 @@ std::vector<BuildJob> compileAll(const std::vector<BuildItem> &items) {
 ExitStatus writeArtifact(const std::vector<BuildJob> &jobs, const std::string &output) {
   Artifact artifact;
   for (const BuildJob &job : jobs) {
+    if (job.item->isCooperative)
+      return wrongUsage("`--cooperative` is for code in C; launches of an artifact have "
+                        "`LaunchOptions::cooperative`");
     Options options = job.item->kernel.request.options;
     options.target = job.target;
     Result<void> added = job.target == "cpu" ? artifact.add(job.specialized.program,

@@ -75,6 +75,16 @@ Result<std::string> parameterType(const Group &group, size_t index) {
   return found;
 }
 
+/// A cooperative launch has a CTA per program, and is one whichever variant runs.
+Result<void> checkCooperation(const Group &group, const CVariant &variant) {
+  if (variant.isCooperative != group.members[0].variant->isCooperative)
+    return refused("variants of `" + group.symbol + "` differ in `--cooperative`");
+  if (variant.isCooperative && (variant.kernel->persistent || variant.kernel->ctasPerProgram > 1))
+    return refused("`" + group.symbol +
+                   "` cannot be launched cooperatively: its programs have no CTA each");
+  return {};
+}
+
 /// Sorts variants into groups by name and finds the parameters of each.
 Result<std::vector<Group>> groupsOf(const std::vector<CVariant> &variants) {
   std::vector<Group> groups;
@@ -89,6 +99,8 @@ Result<std::vector<Group>> groupsOf(const std::vector<CVariant> &variants) {
         it->members[0].variant->parameters.size() != variant.parameters.size())
       return refused("two kernels are called `" + symbol + "`: give one a `--name`");
     it->members.push_back({&variant, number});
+    if (Result<void> checked = checkCooperation(*it, variant); !checked)
+      return checked.error();
     it->takesGrid |= variant.grid.empty();
     number += 2;
   }
@@ -133,16 +145,16 @@ bool isTriedBefore(const Placed &a, const Placed &b) {
   return rank(a) > rank(b);
 }
 
-void writeImage(std::ostringstream &out, const Kernel &kernel, int number) {
+void writeImage(std::ostringstream &out, const Kernel &kernel, int number, bool isCooperative) {
   out << "static const unsigned char code_" << number << "[] __attribute__((aligned(16))) = {";
   const std::string &code = kernel->cubin;
   for (size_t i = 0; i < code.size(); ++i)
     out << (i % 24 ? "" : "\n  ") << int(static_cast<unsigned char>(code[i])) << ",";
   out << "\n};\nstatic struct image image_" << number << " = {code_" << number << ", \""
       << kernel->name << "\", " << capabilityOf(kernel->options.target) << ", "
-      << isExact(kernel->options.target) << ", " << kernel->persistent << ", "
-      << kernel->ctasPerProgram << ", " << kernel->sharedBytes << ", " << 32 * kernel->numWarps
-      << ", NULL, {NULL}, {0}};\n";
+      << isExact(kernel->options.target) << ", " << kernel->persistent << ", " << isCooperative
+      << ", " << kernel->ctasPerProgram << ", " << kernel->sharedBytes << ", "
+      << 32 * kernel->numWarps << ", NULL, {NULL}, {0}};\n";
 }
 
 std::string polynomial(const HostPolynomial &value) {
@@ -332,11 +344,11 @@ std::string declaration(const Group &group) {
 /// The images of a group, and functions that load and unload them.
 Result<void> writeTables(std::ostringstream &out, const Group &group) {
   for (const Placed &placed : group.members) {
-    writeImage(out, placed.variant->kernel, placed.number);
+    writeImage(out, placed.variant->kernel, placed.number, placed.variant->isCooperative);
     if (Result<void> written = writeRecipes(out, placed.variant->kernel, placed.number); !written)
       return written;
     if (needsPlain(*placed.variant))
-      writeImage(out, placed.variant->plain, placed.number + 1);
+      writeImage(out, placed.variant->plain, placed.number + 1, placed.variant->isCooperative);
   }
   return {};
 }
@@ -387,8 +399,9 @@ std::string headerText(const std::vector<Group> &groups, const std::string &pref
          "link\n"
          "   with -ldl where dlopen is not in libc. Pointers are device addresses, half-precision\n"
          "   numbers their bits, `stream` a CUstream. Every function returns a CUresult: 0 for\n"
-         "   success, 1 if no variant takes the arguments, 209 if there is none for the device. "
-         "*/\n"
+         "   success, 1 if no variant takes the arguments, 209 if there is none for the device, "
+         "720\n"
+         "   if the programs of a cooperative launch cannot all run at once. */\n"
       << "#ifndef " << guard << "\n#define " << guard << "\n#include <stdint.h>\n\n"
       << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       << "/* Loads all kernels for the device of this thread's context; else the first launch "

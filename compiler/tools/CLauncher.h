@@ -19,9 +19,10 @@ struct CVariant {
   Kernel kernel;
   Kernel plain; ///< without tensor maps; may be null
   std::vector<ParameterInfo> parameters;
-  std::string grid;      ///< C expressions, or empty: the caller passes the grid
-  std::string symbol;    ///< name in C, or empty: the kernel's name
-  std::string signature; ///< as requested, for comments
+  std::string grid;           ///< C expressions, or empty: the caller passes the grid
+  std::string symbol;         ///< name in C, or empty: the kernel's name
+  std::string signature;      ///< as requested, for comments
+  bool isCooperative = false; ///< all programs run at once, or none is launched
 };
 
 struct CFiles {

@@ -12,7 +12,15 @@ const std::string_view launcherText = R"c(#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OK = 0, INVALID_VALUE = 1, NO_DEVICE = 100, NO_BINARY = 209, TOO_OLD = 801, DEVICES = 64 };
+enum {
+  OK = 0,
+  INVALID_VALUE = 1,
+  NO_DEVICE = 100,
+  NO_BINARY = 209,
+  COOPERATIVE_TOO_LARGE = 720,
+  TOO_OLD = 801,
+  DEVICES = 64
+};
 
 /* What of the driver is used; opened at the first launch. */
 static struct {
@@ -29,6 +37,8 @@ static struct {
   int (*kernelSet)(int, int, void *, int);
   int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                 void **, void **);
+  int (*launchCooperative)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, void *, void **);
   int (*occupancy)(int *, void *, int, size_t);
   int (*encodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
                      const uint32_t *, const uint32_t *, int, int, int, int);
@@ -61,6 +71,7 @@ static int open_driver(void) {
   FUNCTION(kernelFunction, "cuKernelGetFunction");
   FUNCTION(kernelSet, "cuKernelSetAttribute");
   FUNCTION(launch, "cuLaunchKernel");
+  FUNCTION(launchCooperative, "cuLaunchCooperativeKernel");
   FUNCTION(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   FUNCTION(encodeTiled, "cuTensorMapEncodeTiled");
   FUNCTION(errorString, "cuGetErrorString");
@@ -107,7 +118,7 @@ static int enter(int *device, int *capability) {
 struct image {
   const unsigned char *code;
   const char *name;
-  int capability, exact, persistent, together;
+  int capability, exact, persistent, cooperative, together;
   unsigned shared, threads;
   void *library, *functions[DEVICES];
   int resident[DEVICES];
@@ -131,7 +142,7 @@ static int load_locked(struct image *image, int device, void **function) {
     return status;
   if ((status = cuda.kernelFunction(function, kernel)))
     return status;
-  if (image->persistent) {
+  if (image->persistent || image->cooperative) {
     if ((status = cuda.deviceAttribute(&count, MULTIPROCESSORS, device)) ||
         (status = cuda.occupancy(&blocks, *function, (int)image->threads, image->shared)))
       return status;
@@ -164,6 +175,17 @@ static void unload(struct image *image) {
   unlock();
 }
 
+/* A launch of as many CTAs as run at once, or none: they may wait for one another. */
+static int start_together(const struct image *image, int device, void *function, void *stream,
+                          const int64_t *grid, void **params) {
+  if (!cuda.launchCooperative)
+    return TOO_OLD;
+  if (grid[0] * grid[1] * grid[2] > image->resident[device])
+    return COOPERATIVE_TOO_LARGE;
+  return cuda.launchCooperative(function, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2],
+                                image->threads, 1, 1, image->shared, stream, params);
+}
+
 /* A launch over `grid`; `params` has room at `count` for the extents of a persistent kernel. */
 static int start(struct image *image, int device, void *stream, const int64_t *grid, void **params,
                  int count) {
@@ -173,6 +195,8 @@ static int start(struct image *image, int device, void *stream, const int64_t *g
   int status = load(image, device, &function);
   if (status)
     return status;
+  if (image->cooperative)
+    return start_together(image, device, function, stream, grid, params);
   if (image->persistent) {
     for (int i = 0; i < 3; ++i)
       params[count + i] = &extents[i];

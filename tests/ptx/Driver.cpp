@@ -452,6 +452,17 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsig
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
 
+EXPORT cuLaunchCooperativeKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                                 unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
+                                 unsigned sharedBytes, CUstream stream, void **arguments) {
+  struct {
+    int id, padding, value[16];
+  } cooperative = {2, 0, {1}};
+  const CUlaunchConfig config{gridX,  gridY,       gridZ,  blockX,       blockY,
+                              blockZ, sharedBytes, stream, &cooperative, 1};
+  return cuLaunchKernelEx(&config, function, arguments, nullptr);
+}
+
 extern "C" __attribute__((visibility("default"))) void pantileObserveLaunches(LaunchObserver told) {
   observer = told;
 }
