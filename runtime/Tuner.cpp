@@ -1,22 +1,19 @@
 //===- Tuner.cpp - the fastest of several ways to compile a kernel ------------------------===//
-// Needs: see pantile/Tuner.h; RunTimer.
+// Needs: see pantile/Tuner.h; RunTimer, PlanRanking, TuneTimes.
 // Gives: tune.
 // How:   candidates compile on as many threads as there are cores. One that takes twice the best
-//        time in its first runs is measured no further. A stored time belongs to the kernel's
-//        content key, the device, the grid and the numbers among the arguments.
+//        time in its first runs is measured no further. Each time is in the kernel cache before the
+//        next candidate is measured, so that a process that is killed loses one measurement.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Tuner.h"
-#include "cache/Bytes.h"
-#include "cache/CacheKey.h"
-#include "pantile/Cache.h"
+#include "cuda/Device.h"
+#include "runtime/PlanRanking.h"
 #include "runtime/RunTimer.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
+#include "runtime/TuneTimes.h"
 #include <algorithm>
-#include <atomic>
 #include <fmt/format.h>
+#include <numeric>
 #include <optional>
-#include <thread>
 
 namespace pantile {
 namespace {
@@ -24,93 +21,12 @@ namespace {
 constexpr int firstRuns = 3, fewestRuns = 5, mostRuns = 200;
 constexpr double hopeless = 2; // times the best
 
+/// A candidate that is compiled.
 struct Trial {
+  size_t number; ///< among the candidates
   std::optional<Result<Kernel>> kernel;
-  Definitions definitions;
   Grid grid = {1, 1, 1};
 };
-
-CompileRequest requestFor(const CompileRequest &request, const TuneCandidate &candidate) {
-  CompileRequest result = request;
-  for (const auto &[name, value] : candidate.definitions)
-    result.definitions[name] = value;
-  result.options.numWarps = candidate.numWarps;
-  result.options.numStages = candidate.numStages;
-  result.options.maxRegisters = candidate.maxRegisters;
-  result.options.disabledPasses.insert(candidate.disabledPasses.begin(),
-                                       candidate.disabledPasses.end());
-  result.options.enabledPasses.insert(candidate.enabledPasses.begin(),
-                                      candidate.enabledPasses.end());
-  return result;
-}
-
-/// Compiles all candidates on all cores.
-std::vector<Trial> compileAll(std::string_view text, const std::string &fileName,
-                              const CompileRequest &request,
-                              const std::vector<TuneCandidate> &candidates) {
-  std::vector<Trial> trials(candidates.size());
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < candidates.size(); i = next++) {
-      CompileRequest wanted = requestFor(request, candidates[i]);
-      trials[i].definitions = wanted.definitions;
-      trials[i].kernel.emplace(compileText(text, fileName, wanted));
-    }
-  };
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(cores, candidates.size()); ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
-  return trials;
-}
-
-/// The key of a stored time; empty where none is kept.
-std::string timeKey(const Kernel &kernel, const Grid &grid, const std::string &device,
-                    const TuneOptions &options) {
-  if (!options.useStore || kernel->hash.empty() || device.empty())
-    return {};
-  ByteWriter out;
-  out.text("pantile time 1");
-  out.text(kernel->hash);
-  out.text(device);
-  for (int64_t size : grid)
-    out.u64(static_cast<uint64_t>(size));
-  for (const LaunchArg &arg : options.args) {
-    out.u8(static_cast<uint8_t>(arg.kind));
-    out.u64(arg.kind == LaunchArg::Kind::Int ? static_cast<uint64_t>(arg.integer) : 0);
-    out.f64(arg.kind == LaunchArg::Kind::Float ? arg.real : 0);
-  }
-  return hexDigest(out.bytes());
-}
-
-std::optional<double> storedTime(const std::string &key) {
-  std::optional<std::string> text = key.empty() ? std::nullopt : loadCacheEntry(key);
-  if (!text)
-    return std::nullopt;
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(*text);
-  if (!value) {
-    llvm::consumeError(value.takeError());
-    return std::nullopt;
-  }
-  const llvm::json::Object *object = value->getAsObject();
-  std::optional<double> time = object ? object->getNumber("milliseconds") : std::nullopt;
-  return time && *time > 0 ? time : std::nullopt;
-}
-
-void storeTime(const std::string &key, const Kernel &kernel, double milliseconds) {
-  if (key.empty())
-    return;
-  llvm::json::Object entry{{"kernel", kernel->name},
-                           {"target", kernel->options.target},
-                           {"num_warps", kernel->options.numWarps},
-                           {"num_stages", kernel->options.numStages},
-                           {"milliseconds", milliseconds}};
-  std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(entry)));
-  storeCacheEntry(key, text, EntryKind::Tuning);
-}
 
 double median(std::vector<double> times) {
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
@@ -146,30 +62,159 @@ Result<double> measure(RunTimer &timer, const Kernel &kernel, const Grid &grid,
   return median(times);
 }
 
-/// What stored times belong to; empty for the CPU.
-std::string deviceName(const std::string &target, const LaunchOptions &launch) {
+/// The kind of GPU that launches run on: name, target and size, as of Python's tuner. Empty for the
+/// CPU.
+std::string deviceKind(const std::string &target, const LaunchOptions &launch,
+                       int &multiprocessors) {
   if (target == "cpu")
     return {};
-  Result<DeviceInfo> info = deviceInfo(std::max(launch.device, 0));
-  return info ? info->name : "";
+  const auto &driver = Driver::shared();
+  if (!driver)
+    return {};
+  auto scope = ContextScope::enter(**driver, launch.device);
+  Result<DeviceInfo> info = scope ? deviceInfo(scope->device()) : Result<DeviceInfo>(scope.error());
+  if (!info)
+    return {};
+  multiprocessors = info->multiprocessors;
+  return fmt::format("{} {} {} SMs", info->name, info->target, info->multiprocessors);
 }
 
-Result<TuneMeasurement> timeOf(RunTimer &timer, const Kernel &kernel, const Grid &grid,
-                               const std::string &device, const TuneOptions &options, double best) {
-  TuneMeasurement measurement;
-  const std::string key = timeKey(kernel, grid, device, options);
-  if (std::optional<double> stored = storedTime(key)) {
-    measurement.milliseconds = *stored;
-    measurement.fromStore = true;
-    return measurement;
+/// One call of `tune`.
+class Tuning {
+public:
+  Tuning(const TuneSource &source, const std::vector<TuneCandidate> &candidates,
+         const TuneOptions &options)
+      : source(source), candidates(candidates), options(options), onCpu(target() == "cpu"),
+        times(options, deviceKind(target(), options.launch, multiprocessors)) {
+    result.measurements.resize(candidates.size());
   }
-  Result<double> time = measure(timer, kernel, grid, options, best);
-  if (!time)
-    return time.error();
-  measurement.milliseconds = *time;
-  storeTime(key, kernel, *time);
-  return measurement;
-}
+
+  Result<TuneResult> run() {
+    std::vector<Trial> trials = compile(candidatesToCompile());
+    auto timer = onCpu ? Result<std::unique_ptr<RunTimer>>(RunTimer::onCpu())
+                       : RunTimer::onGpu(options.launch);
+    if (!timer)
+      return timer.error();
+    const std::unique_ptr<CacheLock> alone = lockUnlessKnown(trials);
+    for (const Trial &trial : trials)
+      measureOrLoad(**timer, trial);
+    for (const Trial &trial : trials)
+      takeIfBest(trial);
+    return result.kernel ? Result<TuneResult>(std::move(result)) : Result<TuneResult>(*failure);
+  }
+
+private:
+  const std::string &target() const { return source.request.options.target; }
+
+  std::vector<size_t> candidatesToCompile() {
+    std::vector<size_t> all(candidates.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (options.keep == 0 || all.size() <= options.keep)
+      return all;
+    for (TuneMeasurement &measurement : result.measurements)
+      measurement.error = fmt::format("is not among the {} that are kept", options.keep);
+    if (onCpu) {
+      result.unranked = "the kernel runs on the CPU";
+      all.resize(options.keep);
+      return all;
+    }
+    const std::string key = times.spaceKey(source, candidates);
+    std::vector<size_t> kept = times.loadKept(key, candidates.size());
+    if (!kept.empty())
+      return kept;
+    kept = rank();
+    if (result.unranked.empty() && !kept.empty())
+      times.storeKept(key, kept);
+    return kept;
+  }
+
+  std::vector<size_t> rank() {
+    PlanRanking ranking = rankByPlans(source, candidates, options, multiprocessors);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      result.measurements[i].prediction = ranking.predictions[i];
+      if (ranking.refused[i])
+        noteFailure(i, *ranking.refused[i]);
+    }
+    result.unranked = ranking.unknown;
+    ranking.order.resize(std::min(ranking.order.size(), options.keep));
+    return ranking.order;
+  }
+
+  std::vector<Trial> compile(const std::vector<size_t> &numbers) {
+    std::vector<Trial> trials;
+    for (size_t number : numbers) {
+      result.measurements[number].error.clear();
+      const CompileRequest request = requestFor(source.request, candidates[number]);
+      trials.push_back({number, {}, options.grid(request.definitions)});
+    }
+    onAllCores(trials.size(), [&](size_t i) {
+      const CompileRequest request = requestFor(source.request, candidates[trials[i].number]);
+      trials[i].kernel.emplace(compileText(source.text, source.fileName, request));
+    });
+    for (const Trial &trial : trials)
+      if (!*trial.kernel)
+        noteFailure(trial.number, trial.kernel->error());
+    return trials;
+  }
+
+  /// Fills in what is known, and waits for a process that measures the rest.
+  std::unique_ptr<CacheLock> lockUnlessKnown(const std::vector<Trial> &trials) {
+    const bool isKnown = std::all_of(trials.begin(), trials.end(), [&](const Trial &trial) {
+      return !*trial.kernel || times.load(**trial.kernel, trial.grid);
+    });
+    if (isKnown || !times.areKept())
+      return nullptr;
+    // What this process has queued may wait for another one: not while others wait for this one.
+    auto scope = ContextScope::enter(**Driver::shared(), options.launch.device);
+    if (!scope || !synchronizeStream(options.launch.stream))
+      return nullptr; // measuring meets the same error
+    return times.lock(source, result.warnings);
+  }
+
+  void measureOrLoad(RunTimer &timer, const Trial &trial) {
+    if (!*trial.kernel)
+      return;
+    const Kernel &kernel = **trial.kernel;
+    TuneMeasurement &measurement = result.measurements[trial.number];
+    if (std::optional<TuneMeasurement> known = times.load(kernel, trial.grid)) {
+      known->prediction = measurement.prediction;
+      measurement = std::move(*known);
+      if (!measurement.error.empty())
+        noteFailure(trial.number, makeError(ErrorKind::Resources, measurement.error));
+    } else if (Result<double> time = measure(timer, kernel, trial.grid, options, best)) {
+      measurement.milliseconds = *time;
+      times.store(kernel, trial.grid, measurement);
+    } else {
+      noteFailure(trial.number, time.error());
+      if (time.error().kind == ErrorKind::Resources)
+        times.store(kernel, trial.grid, measurement);
+    }
+    best = std::min(best, measurement.milliseconds);
+  }
+
+  void takeIfBest(const Trial &trial) {
+    const TuneMeasurement &measurement = result.measurements[trial.number];
+    if (result.kernel || !measurement.error.empty() || measurement.milliseconds > best)
+      return;
+    result.kernel = **trial.kernel, result.best = trial.number, result.grid = trial.grid;
+  }
+
+  void noteFailure(size_t number, const Error &error) {
+    result.measurements[number].error = error.message;
+    if (!failure)
+      failure = error;
+  }
+
+  const TuneSource &source;
+  const std::vector<TuneCandidate> &candidates;
+  const TuneOptions &options;
+  const bool onCpu;
+  int multiprocessors = 0;
+  const TuneTimes times;
+  TuneResult result;
+  std::optional<Error> failure;
+  double best = std::numeric_limits<double>::infinity();
+};
 
 } // namespace
 
@@ -178,33 +223,7 @@ Result<TuneResult> tune(std::string_view text, const std::string &fileName,
                         const TuneOptions &options) {
   if (candidates.empty() || !options.grid)
     return makeError(ErrorKind::Launch, "tuning needs candidates and a function for the grid");
-  std::vector<Trial> trials = compileAll(text, fileName, request, candidates);
-  const std::string &target = request.options.target;
-  auto timer = target == "cpu" ? Result<std::unique_ptr<RunTimer>>(RunTimer::onCpu())
-                               : RunTimer::onGpu(options.launch);
-  if (!timer)
-    return timer.error();
-  const std::string device = deviceName(target, options.launch);
-  TuneResult result;
-  std::optional<Error> failure;
-  double best = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < trials.size(); ++i) {
-    const Result<Kernel> &kernel = *trials[i].kernel;
-    const Grid grid = options.grid(trials[i].definitions);
-    Result<TuneMeasurement> measured = kernel
-                                           ? timeOf(**timer, *kernel, grid, device, options, best)
-                                           : Result<TuneMeasurement>(kernel.error());
-    if (!measured && !failure)
-      failure = measured.error();
-    result.measurements.push_back(measured ? *measured : TuneMeasurement{});
-    if (!measured)
-      result.measurements.back().error = measured.error().message;
-    if (result.measurements.back().milliseconds < best) {
-      best = result.measurements.back().milliseconds;
-      result.best = i, result.kernel = *kernel, result.grid = grid;
-    }
-  }
-  return result.kernel ? Result<TuneResult>(std::move(result)) : Result<TuneResult>(*failure);
+  return Tuning({text, fileName, request}, candidates, options).run();
 }
 
 } // namespace pantile

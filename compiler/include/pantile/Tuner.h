@@ -1,15 +1,20 @@
 //===- Tuner.h - the fastest of several ways to compile a kernel --------------------------===//
 // `tune` compiles all candidates on all cores, measures them one after another on the given
 // arguments, and returns the fastest. The kernel cache keeps the time of each candidate separately,
-// so a second call with the same arguments, or with another list, measures only new candidates.
-// Times of the CPU are not kept.
+// so a second call with the same arguments, or with another list, measures only new candidates. Of
+// several processes that tune one kernel for one kind of GPU at once, one measures and the others
+// wait for its times. Times of the CPU are not kept.
+// TuneOptions::keep limits the candidates of a large space to those that are predicted to be fast.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
+#include "pantile/Prediction.h"
 #include "pantile/Request.h"
 #include "pantile/Runtime.h"
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pantile {
@@ -21,6 +26,16 @@ struct TuneCandidate {
   std::set<std::string> disabledPasses, enabledPasses; ///< added to those of the request
 };
 
+/// The axes of a space of candidates.
+struct TuneAxes {
+  /// Values of compile-time parameters and of globals, by name.
+  std::vector<std::pair<std::string, std::vector<ConstValue>>> definitions;
+  std::vector<int> numWarps = {4}, numStages = {3}, maxRegisters = {0}; ///< as in Options
+};
+/// All combinations of the values of `axes`; the last axis varies fastest, definitions slowest. None
+/// if an axis has no values.
+PANTILE_API std::vector<TuneCandidate> candidatesOf(const TuneAxes &axes);
+
 /// How candidates are measured.
 struct TuneOptions {
   /// Returns the grid of a candidate, from all its definitions.
@@ -31,13 +46,18 @@ struct TuneOptions {
   LaunchOptions launch;     ///< stream and device
   double milliseconds = 50; ///< time to spend on measuring each candidate
   bool useStore = true;     ///< read times from the kernel cache and add to it
+  /// Of more candidates than these compile those that are predicted to be the fastest
+  /// (Prediction.h), for the grid and the integers of the launches; 0: compile all. On the CPU, and
+  /// where nothing can be predicted, the first ones.
+  size_t keep = 0;
 };
 
 /// The time of a candidate, or why it has none.
 struct TuneMeasurement {
   double milliseconds = std::numeric_limits<double>::infinity(); ///< median of a run
   bool fromStore = false;                                        ///< its time was in the cache
-  std::string error; ///< why it was left out (does not compile, does not fit)
+  std::string error; ///< why it was left out (does not compile, does not fit, is not kept)
+  std::optional<LaunchPrediction> prediction; ///< if this call has made one from its plan
 };
 
 /// The fastest candidate.
@@ -46,6 +66,9 @@ struct TuneResult {
   size_t best = 0;                           ///< index among the candidates
   Grid grid = {1, 1, 1};                     ///< its grid
   std::vector<TuneMeasurement> measurements; ///< one per candidate
+  std::string unranked; ///< why the first candidates were kept; empty if predictions chose
+  std::string
+      warnings; ///< lines for the user, such as that waiting for another process was given up
 };
 
 /// Compiles the kernel of `text`, which messages call `fileName`, as `request` and each of
