@@ -83,20 +83,37 @@ def run(gpu, tmp_path):
 
 
 def test_a_kernel_takes_the_time_that_do_bench_measures(run):
+    """Other processes use the GPU meanwhile, so single runs of both take turns, and the shortest ones count."""
     run("""
 from pantile.testing import do_bench
 n = 1 << 29  # 2 GiB each way: about a millisecond on an H200
 x = torch.rand(n, device="cuda")
 out = torch.empty_like(x)
-expected = do_bench(lambda: copy(out, x), return_mode="median")
-start("time")
-for _ in range(20):
-    copy(out, x)
-proton.finalize()
-found = frames("time")["copy_kernel"][0]
-assert found["count"] == 20
-milliseconds = found["time (ns)"] / 20 / 1e6
-assert 0.3 < expected < 10 and abs(milliseconds / expected - 1) < 0.1, (milliseconds, expected)
+rounds = [f"round {i}" for i in range(20)]
+
+def measure(name):
+    session, expected = start(name), []
+    for scope in rounds:
+        with proton.scope(scope):
+            copy(out, x)
+        proton.deactivate(session)
+        expected += do_bench(lambda: copy(out, x), warmup=1, rep=5, return_mode="all")
+        proton.activate(session)
+    proton.finalize(session)
+    found = frames(name)
+    assert sorted(found) == sorted(rounds)
+    kernels = [found[scope][1]["copy_kernel"][0] for scope in rounds]
+    assert all(kernel["count"] == 1 for kernel in kernels)
+    return min(kernel["time (ns)"] for kernel in kernels) / 1e6, min(expected)
+
+tried = []
+for attempt in range(3):
+    tried.append(measure(f"time{attempt}"))
+    milliseconds, expected = tried[-1]
+    if 0.3 < expected < 10 and abs(milliseconds / expected - 1) < 0.1:
+        break
+else:
+    raise AssertionError(tried)
 assert torch.equal(out, x)
 """)
 
