@@ -2,8 +2,8 @@
 // Needs: see Arguments.h.
 // Gives: planArguments, packArguments, checkGrid.
 // How:   integers are checked against their width; u64 takes any 64 bits, since callers pass
-//        large values as negative ones. An integer is taken for a float, never the other way
-//        round.
+//        large values as negative ones. An integer is accepted for a float parameter, a float
+//        never for an integer parameter.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Arguments.h"
 #include "llvm/ADT/APFloat.h"
@@ -14,7 +14,7 @@
 namespace pantile {
 namespace {
 
-/// Cheaper than a Result where nothing is wrong, which is what a launch pays for.
+/// Cheaper than a Result for launches without an error.
 using Failure = std::optional<Error>;
 
 Error argumentError(const ArgSlot &slot, std::string text) {
@@ -122,15 +122,15 @@ Failure packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   }
 }
 
-/// Whether `value` keeps the promise of a slot. Of a power of two, two's complement keeps the
-/// remainder.
+/// Whether `value` is a multiple of what the kernel was compiled for. For a power of two this holds
+/// of the bits of negative values, too.
 bool isDivisible(const ArgSlot &slot, uint64_t value) {
   const uint64_t divisor = slot.divisibility;
   return divisor <= 1 || (!(divisor & (divisor - 1)) && !(value & (divisor - 1)));
 }
 
-/// What nearly every argument is. False: packOne decides.
-bool packUsualOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
+/// Packs the usual kinds of arguments. False: packOne decides.
+bool tryPackOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   using Kind = ArgSlot::Kind;
   switch (slot.kind) {
   case Kind::Pointer:
@@ -191,11 +191,11 @@ Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs) {
   return plan;
 }
 
-bool packUsual(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots) {
+bool tryPack(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots) {
   if (args.size() != plan.size())
     return false;
   for (size_t i = 0; i < plan.size(); ++i)
-    if (!packUsualOne(plan[i], args[i], slots[i]))
+    if (!tryPackOne(plan[i], args[i], slots[i]))
       return false;
   return true;
 }

@@ -2,8 +2,8 @@
 // Needs: see pantile/Artifact.h; the bytes of one kernel (cache/Artifact.h).
 // Gives: Artifact.
 // How:   magic, format, digest of the rest; then per kernel its bytes and those of its variant
-//        without tensor maps, or none. Nothing of the build stands in it: machine code and tile IR
-//        are all that a launch needs.
+//        without tensor maps, or none. The file does not depend on the build: a launch needs only
+//        machine code or tile IR.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Artifact.h"
 #include "cache/Bytes.h"
@@ -41,7 +41,7 @@ Result<void> interpret(Kernel::Data &data) {
   mlir::DialectRegistry dialects;
   registerTileDialects(dialects);
   mlir::MLIRContext context(dialects, mlir::MLIRContext::Threading::DISABLED);
-  // A parser that fails says why to the context; here the reader learns it from the Error.
+  // The parser's diagnostics are dropped: the Error says what is wrong.
   mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
   auto module = mlir::parseSourceString<mlir::ModuleOp>(data.text["tile"], &context);
   if (!module)
@@ -63,7 +63,7 @@ Result<std::shared_ptr<Kernel::Data>> readKernel(std::string_view bytes) {
   return std::make_shared<Kernel::Data>(std::move(*data));
 }
 
-/// How well code for `built` suits `wanted`: 0 where it does not run there.
+/// Rank code for the target `built` on a device of target `wanted`: 0 if it does not run there.
 int suits(const std::string &built, std::string_view wanted) {
   constexpr int exact = 1 << 20;
   if (built == wanted)

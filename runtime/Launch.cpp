@@ -2,7 +2,7 @@
 // Needs: a compiled kernel; on the GPU a driver.
 // Gives: launch and takeWarnings of pantile/Runtime.h.
 // How:   arguments are packed into 8-byte slots on the stack. The CPU's interpreter reads the
-//        LaunchArgs themselves, after the same checks.
+//        unpacked LaunchArgs, after the same checks.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Launch.h"
 #include "interp/Interpreter.h"
@@ -27,17 +27,17 @@ bool isPlain(const LaunchOptions &options) {
   return !options.cooperative && !options.programmatic && options.cluster == std::array{1, 1, 1};
 }
 
-/// Whether a block may run several programs of this launch: programs that were asked to be there at
-/// once, or to start early, are.
+/// Whether a CTA may run several programs of this launch. Cooperative, programmatic and cluster
+/// launches need one CTA per program.
 bool mayPersist(const Grid &grid, const LaunchOptions &options) {
-  return isPlain(options) && mayShareBlocks(grid);
+  return isPlain(options) && mayRunSeveralPerCta(grid);
 }
 
-/// Whether blocks are the programs of this launch, or may be for what it asks.
+/// Whether the launch allows the kernel's mapping of programs to CTAs. If not, the plain variant runs.
 bool suits(const Kernel &kernel, const Grid &grid, const LaunchOptions &options) {
   return (!kernel->persistent || mayPersist(grid, options)) &&
          (kernel->ctasPerProgram == 1 ||
-          (isPlain(options) && maySpread(grid, kernel->ctasPerProgram)));
+          (isPlain(options) && mayUseClusters(grid, kernel->ctasPerProgram)));
 }
 
 } // namespace
@@ -53,11 +53,11 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
   llvm::SmallVector<uint64_t, 32> slots;
   slots.resize_for_overwrite(state.plan.size());
   const llvm::ArrayRef<LaunchArg> given(args.data(), args.size());
-  if (!packUsual(state.plan, given, slots.data()))
+  if (!tryPack(state.plan, given, slots.data()))
     if (Result<void> packed = packArguments(state.plan, given, slots.data()); !packed)
       return packed;
   slots.append(scratchPointers, 0);
-  if (!isUsual(grid)) [[unlikely]]
+  if (!isSurelyValid(grid)) [[unlikely]]
     if (Result<void> checked = checkGrid(grid); !checked)
       return checked;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)

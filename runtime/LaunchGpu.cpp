@@ -1,6 +1,6 @@
 //===- LaunchGpu.cpp - run a kernel over a grid through a given driver ----------------------===//
 // Needs: see Launch.h.
-// Gives: launchOnGpu, isSurelyOf, queueLaunch.
+// Gives: launchOnGpu, surelyBelongsTo, queueLaunch.
 // How:   cuLaunchKernelEx where the driver has it. A warm launch takes no lock and allocates
 //        nothing for up to 32 arguments.
 //===------------------------------------------------------------------------------------===//
@@ -49,96 +49,95 @@ void noteCapture(const Driver &driver, uint64_t stream, LaunchState &state) {
     state.captured = true;
 }
 
-/// What a kernel's launch runs on.
-struct Placed {
+/// Where a kernel is launched, and how its programs are mapped to CTAs.
+struct LaunchTarget {
   std::optional<ContextScope> scope; ///< null: the context was current already
   CUdevice device = 0;
   CUfunction function = nullptr;
-  BlockPlan plan;
+  CtaPlan plan;
 };
 
-/// Cheaper than a Result where nothing is wrong, which is what a launch pays for.
+/// Cheaper than a Result for launches without an error.
 using Failure = std::optional<Error>;
 
-Failure enterDevice(const Driver &driver, int device, Placed &placed) {
+Failure enterDevice(const Driver &driver, int device, LaunchTarget &target) {
   auto scope = ContextScope::enter(driver, device);
   if (!scope)
     return scope.error();
-  placed.device = scope->device();
-  placed.scope.emplace(std::move(*scope));
+  target.device = scope->device();
+  target.scope.emplace(std::move(*scope));
   return std::nullopt;
 }
 
-Failure loadOn(const Driver &driver, const Kernel &kernel, Placed &placed) {
-  Result<CUfunction> function = loadedFunction(driver, kernel, placed.device);
+Failure loadOn(const Driver &driver, const Kernel &kernel, LaunchTarget &target) {
+  Result<CUfunction> function = loadedFunction(driver, kernel, target.device);
   if (!function)
     return function.error();
-  placed.function = *function;
+  target.function = *function;
   return std::nullopt;
 }
 
-Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed) {
-  Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
+Failure countResident(const Driver &driver, const Kernel &kernel, LaunchTarget &target) {
+  Result<int> resident = residentCtas(driver, kernel, target.device, target.function);
   if (!resident)
     return resident.error();
-  placed.plan.resident = *resident, placed.plan.packed = kernel->programsPerCta;
+  target.plan.resident = *resident, target.plan.packed = kernel->programsPerCta;
   return std::nullopt;
 }
 
-/// Fills in `placed`. A warm launch finds all of it known.
-Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &placed) {
-  placed.device = device;
+/// Fills in `target`. A warm launch loads and queries nothing.
+Failure prepareTarget(const Driver &driver, const Kernel &kernel, int device,
+                      LaunchTarget &target) {
+  target.device = device;
   if (!isSurelyCurrent(driver, device)) [[unlikely]]
-    if (Failure failure = enterDevice(driver, device, placed))
+    if (Failure failure = enterDevice(driver, device, target))
       return failure;
-  placed.function = knownFunction(kernel, placed.device);
-  if (!placed.function) [[unlikely]]
-    if (Failure failure = loadOn(driver, kernel, placed))
+  target.function = knownFunction(kernel, target.device);
+  if (!target.function) [[unlikely]]
+    if (Failure failure = loadOn(driver, kernel, target))
       return failure;
-  placed.plan.together = kernel->ctasPerProgram;
-  const bool sharesBlocks = kernel->persistent || kernel->programsPerCta > 1;
-  return sharesBlocks ? countResident(driver, kernel, placed) : std::nullopt;
+  target.plan.ctasPerProgram = kernel->ctasPerProgram;
+  const bool runsSeveral = kernel->persistent || kernel->programsPerCta > 1;
+  return runsSeveral ? countResident(driver, kernel, target) : std::nullopt;
 }
 
-/// The error of a cooperative launch whose programs would wait for ones that cannot start. What the
-/// check allows may still be too much, for clusters or beside other processes: the driver refuses it.
-Failure checkAllRunAtOnce(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                          const Placed &placed) {
+/// The error of a cooperative launch whose CTAs cannot all be resident. The driver refuses what this
+/// check lets pass: clusters, and GPUs that other processes use, may have room for fewer.
+Failure checkResidency(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                       const LaunchTarget &target) {
   constexpr int multiprocessorCount = 16; // CUdevice_attribute
-  Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
+  Result<int> resident = residentCtas(driver, kernel, target.device, target.function);
   if (!resident)
     return resident.error();
-  const int64_t blocks = grid[0] * grid[1] * grid[2] * placed.plan.together;
-  int multiprocessors = 0;
-  if (blocks <= *resident ||
-      driver.deviceGetAttribute(&multiprocessors, multiprocessorCount, placed.device) != 0)
+  const int64_t ctas = grid[0] * grid[1] * grid[2] * target.plan.ctasPerProgram;
+  int sms = 0;
+  if (ctas <= *resident || driver.deviceGetAttribute(&sms, multiprocessorCount, target.device) != 0)
     return std::nullopt;
   return makeError(ErrorKind::Resources,
                    fmt::format("kernel `{}` cannot be launched cooperatively over a grid of "
                                "{}x{}x{}: all of its {} CTAs have to run at once, and GPU {} runs "
                                "{} ({} SMs with {} of them each)",
-                               kernel->name, grid[0], grid[1], grid[2], blocks, placed.device,
-                               *resident, multiprocessors, *resident / multiprocessors));
+                               kernel->name, grid[0], grid[1], grid[2], ctas, target.device,
+                               *resident, sms, *resident / sms));
 }
 
-/// The stream that this thread asked about last, and whose it is.
+/// The last stream whose device this thread has queried.
 struct KnownStream {
   uint64_t stream = 0;
   CUdevice device = 0;
 };
 thread_local KnownStream knownStream;
 
-/// Where a kernel runs is up to the stream, where the driver knows one: that of another GPU would
-/// take it away from its arrays.
+/// Refuses a stream of another GPU: the kernel would run there, away from its arrays.
 Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream, CUdevice device) {
-  if (isSurelyOf(stream, device))
+  if (surelyBelongsTo(stream, device))
     return std::nullopt;
   CUcontext context = nullptr;
   CUdevice owner = device;
   if (!driver.streamGetCtx ||
       driver.streamGetCtx(reinterpret_cast<CUstream>(stream), &context) != 0 || !context ||
       driver.ctxPushCurrent(context) != 0)
-    return std::nullopt; // the launch will tell
+    return std::nullopt; // the launch fails if anything is wrong
   const bool isKnown = driver.ctxGetDevice(&owner) == 0;
   driver.ctxPopCurrent(&context);
   if (isKnown && owner != device)
@@ -149,7 +148,7 @@ Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream,
   return std::nullopt;
 }
 
-/// The addresses of all parameters: slots, of a persistent kernel the user's grid, and maps.
+/// The addresses of all parameters: slots, the user's grid for a persistent kernel, and maps.
 using Parameters = llvm::SmallVector<void *, 40>;
 void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<int32_t> grid,
             llvm::ArrayRef<EncodedTensorMap> maps, Parameters &parameters) {
@@ -163,9 +162,9 @@ void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<int32_t> grid,
     *next++ = const_cast<EncodedTensorMap *>(&map);
 }
 
-/// Puts neighbouring programs side by side where more wait than run at once in blocks of their own,
-/// and where all blocks get the same number of them.
-void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
+/// Packs neighbouring programs into CTAs, the same number into each, if more than one wave of CTAs
+/// would be needed otherwise.
+void pack(CUlaunchConfig &config, const Grid &grid, CtaPlan plan) {
   if (grid[0] * grid[1] * grid[2] <= plan.resident || config.attributeCount > 0)
     return;
   int programs = plan.packed;
@@ -174,9 +173,9 @@ void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
   config.gridX /= programs, config.blockX *= programs;
 }
 
-/// Passes a Cut and memory for parts of sums as the scratch pointers.
+/// Passes memory for partial tiles and a Cut as the scratch pointers.
 Workspace lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                        uint64_t stream, BlockPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
+                        uint64_t stream, CtaPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
   const Cut cut = cutOf(grid[0] * grid[1] * grid[2], plan.resident);
   Workspace workspace;
   if (cut.cycles)
@@ -189,17 +188,18 @@ Workspace lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &
 
 } // namespace
 
-bool isSurelyOf(uint64_t stream, CUdevice device) {
+bool surelyBelongsTo(uint64_t stream, CUdevice device) {
   constexpr uint64_t perThreadStream = 2;
   return stream <= perThreadStream ||
          (stream == knownStream.stream && device == knownStream.device);
 }
 
 CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction function,
-                     const Grid &grid, BlockPlan plan, llvm::ArrayRef<uint64_t> slots,
+                     const Grid &grid, CtaPlan plan, llvm::ArrayRef<uint64_t> slots,
                      llvm::ArrayRef<EncodedTensorMap> maps, LaunchState &state) {
   const std::array<int32_t, 3> extents = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
-  config.gridX = extents[0] * plan.together, config.gridY = extents[1], config.gridZ = extents[2];
+  config.gridX = extents[0] * plan.ctasPerProgram, config.gridY = extents[1],
+  config.gridZ = extents[2];
   const bool isPersistent = plan.resident != 0 && plan.packed == 1;
   if (plan.packed > 1)
     pack(config, grid, plan);
@@ -222,19 +222,19 @@ CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction fu
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
                          llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
                          const LaunchOptions &options) {
-  Placed placed;
-  if (Failure failure = place(driver, kernel, options.device, placed))
+  LaunchTarget target;
+  if (Failure failure = prepareTarget(driver, kernel, options.device, target))
     return std::move(*failure);
-  if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
+  if (Failure failure = checkStream(driver, kernel, options.stream, target.device))
     return std::move(*failure);
   if (options.cooperative)
-    if (Failure failure = checkAllRunAtOnce(driver, kernel, grid, placed))
+    if (Failure failure = checkResidency(driver, kernel, grid, target))
       return std::move(*failure);
   llvm::SmallVector<uint64_t, 0> withWorkspace;
   Workspace workspace; // until the launch is in the stream
   if (kernel->workspacePerCta) [[unlikely]] {
     withWorkspace.assign(slots.begin(), slots.end());
-    workspace = lendWorkspace(driver, kernel, grid, options.stream, placed.plan, withWorkspace);
+    workspace = lendWorkspace(driver, kernel, grid, options.stream, target.plan, withWorkspace);
     slots = withWorkspace;
   }
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
@@ -246,7 +246,7 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   config.sharedBytes = kernel->sharedBytes;
   config.stream = reinterpret_cast<CUstream>(options.stream);
   config.attributes = attributes.data(), config.attributeCount = attributes.size();
-  CUresult result = queueLaunch(driver, config, placed.function, grid, placed.plan, slots, maps,
+  CUresult result = queueLaunch(driver, config, target.function, grid, target.plan, slots, maps,
                                 *kernel->launchState);
   workspace.noteLaunch(driver, config.stream);
   if (result) [[unlikely]]

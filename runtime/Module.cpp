@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, loadedFunction, residentBlocks, newLaunchState; codeHandles of
+// Gives: planLaunches, plainVariant, loadedFunction, residentCtas, newLaunchState; codeHandles of
 //        pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
@@ -34,7 +34,7 @@ Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &dat
         {device, library, nullptr, driver.libraryUnload, driver.threadExchangeStreamCaptureMode});
   if (!result)
     result = driver.libraryGetKernel(&kernel, library, data.name.c_str());
-  // Lazy loading would otherwise load at the launch, where a capture forbids it.
+  // With lazy loading the driver would load at the launch, which a capture forbids.
   if (!result && driver.kernelGetFunction)
     result = driver.kernelGetFunction(&function, kernel);
   if (!result && data.sharedBytes > defaultSharedLimit)
@@ -142,8 +142,8 @@ Result<Kernel> plainVariant(const Kernel &kernel) {
   if (state.handedOut && hasOwnLibraries(kernel->options))
     return makeError(ErrorKind::Launch,
                      fmt::format("kernel `{}` cannot take these arguments: its tensor maps cannot "
-                                 "describe them, and of its variant without, nobody has "
-                                 "initialised the variables of `extern_libs`",
+                                 "describe them, and nothing has initialised the variables of "
+                                 "`extern_libs` in its variant without maps",
                                  kernel->name));
   if (state.plain)
     return state.plain;
@@ -163,17 +163,17 @@ Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CU
   if (device < 0 || device >= LaunchState::maxDevices)
     return makeError(ErrorKind::Launch, fmt::format("GPU {} is beyond the {} that are supported",
                                                     device, LaunchState::maxDevices));
-  std::atomic<CUfunction> &slot = state.functions[device];
-  if (CUfunction function = slot.load(std::memory_order_acquire)) [[likely]]
+  std::atomic<CUfunction> &known = state.functions[device];
+  if (CUfunction function = known.load(std::memory_order_acquire)) [[likely]]
     return function;
   std::lock_guard lock(state.loading);
-  if (CUfunction function = slot.load(std::memory_order_relaxed))
+  if (CUfunction function = known.load(std::memory_order_relaxed))
     return function;
   Result<CUfunction> function = load(driver, *kernel, device);
   if (!state.name)
     state.name = keptName(kernel->name);
   if (function)
-    slot.store(*function, std::memory_order_release);
+    known.store(*function, std::memory_order_release);
   return function;
 }
 
@@ -194,29 +194,29 @@ Result<CodeHandles> codeHandles(const Kernel &kernel, int device) {
     return code.error();
   if (code->library)
     return handlesIn(driver, code->library, reinterpret_cast<CUkernel>(*function),
-                     "asking for the module of kernel `" + kernel->name + "`");
+                     "getting the module of kernel `" + kernel->name + "`");
   return CodeHandles{reinterpret_cast<uint64_t>(code->module),
                      reinterpret_cast<uint64_t>(*function)};
 }
 
-Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice device,
-                           CUfunction function) {
+Result<int> residentCtas(const Driver &driver, const Kernel &kernel, CUdevice device,
+                         CUfunction function) {
   constexpr int multiprocessorCount = 16; // CUdevice_attribute
-  std::atomic<int> &slot = kernel->launchState->resident[device];
-  if (int known = slot.load(std::memory_order_relaxed)) [[likely]]
-    return known;
-  int perMultiprocessor = 0, multiprocessors = 0;
+  std::atomic<int> &resident = kernel->launchState->resident[device];
+  if (int ctas = resident.load(std::memory_order_relaxed)) [[likely]]
+    return ctas;
+  int ctasPerSm = 0, sms = 0;
   CUresult result =
-      driver.occupancy(&perMultiprocessor, function, 32 * kernel->numWarps, kernel->sharedBytes);
+      driver.occupancy(&ctasPerSm, function, 32 * kernel->numWarps, kernel->sharedBytes);
   if (!result)
-    result = driver.deviceGetAttribute(&multiprocessors, multiprocessorCount, device);
+    result = driver.deviceGetAttribute(&sms, multiprocessorCount, device);
   if (result)
-    return driver.error(result, fmt::format("asking how many blocks of kernel `{}` fit GPU {}",
+    return driver.error(result, fmt::format("querying how many CTAs of kernel `{}` fit GPU {}",
                                             kernel->name, device));
-  // A block that does not fit at all fails at its launch, with the driver's words.
-  const int blocks = std::max(perMultiprocessor, 1) * multiprocessors;
-  slot.store(blocks, std::memory_order_relaxed);
-  return blocks;
+  // A CTA that does not fit at all fails at its launch, with the driver's error.
+  const int ctas = std::max(ctasPerSm, 1) * sms;
+  resident.store(ctas, std::memory_order_relaxed);
+  return ctas;
 }
 
 } // namespace pantile

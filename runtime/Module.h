@@ -1,9 +1,9 @@
 //===- Module.h - machine code on a device ------------------------------------------------===//
 // Needs: a kernel with a cubin, a Driver, a current context.
 // Gives: the driver's handle for a launch, loaded at the first launch on each device.
-// How:   the handles hang on the kernel itself (Kernel::Data::launchState), so a warm launch
-//        reads one atomic and takes no lock. The code is unloaded with the kernel, unless it was
-//        launched into a graph that is being captured.
+// How:   the kernel owns the handles (Kernel::Data::launchState), so a warm launch reads one
+//        atomic and takes no lock. The code is unloaded with the kernel, unless a graph was
+//        captured from its launches.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
@@ -21,16 +21,16 @@ struct LaunchState {
   static constexpr int maxDevices = 64;
   std::mutex loading;
   std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
-  std::array<std::atomic<int>, maxDevices> resident{};         ///< by device; 0 until asked for
-  ArgPlan plan;                                                ///< valid once `planned`
-  MapPlan maps;                                                ///< likewise
+  std::array<std::atomic<int>, maxDevices> resident{}; ///< CTAs, by device; 0: not queried yet
+  ArgPlan plan;                                        ///< valid once `planned`
+  MapPlan maps;                                        ///< likewise
   std::atomic<bool> planned = false;
   std::mutex compilingPlain;
   Kernel plain;                      ///< compiled without tensor maps, once a launch needed it
   const std::string *name = nullptr; ///< keptName; valid once loaded
   /// A graph may hold the handles: they must outlive the kernel.
   std::atomic<bool> captured = false;
-  /// So may a caller of codeHandles, who may have given values to variables of the code.
+  /// So may a caller of codeHandles, which may have initialised variables of the code.
   std::atomic<bool> handedOut = false;
 
   struct Code {
@@ -47,13 +47,13 @@ struct LaunchState {
   ~LaunchState();
 };
 
-/// The plans of the kernel's arguments, made at its first launch.
+/// Makes the plans of the kernel's arguments, at its first launch.
 Result<void> planLaunches(const Kernel &kernel);
 
-/// The same kernel without tensor maps, compiled when first asked for.
+/// The same kernel without tensor maps, compiled at the first call.
 Result<Kernel> plainVariant(const Kernel &kernel);
 
-/// The handle that loadedFunction gave before; null if it did not.
+/// The handle, if loadedFunction has returned it before; else null.
 inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {
   return unsigned(device) < LaunchState::maxDevices
              ? kernel->launchState->functions[device].load(std::memory_order_acquire)
@@ -63,8 +63,8 @@ inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {
 /// The handle of `kernel` on `device`, whose context is current.
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);
 
-/// How many blocks of `function`, which is `kernel` on `device`, run at once.
-Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice device,
-                           CUfunction function);
+/// How many CTAs of `function`, which is `kernel` on `device`, run at once.
+Result<int> residentCtas(const Driver &driver, const Kernel &kernel, CUdevice device,
+                         CUfunction function);
 
 } // namespace pantile

@@ -15,15 +15,15 @@ constexpr size_t leastPlanned = 64;
 constexpr int mostOfATile = 3; // candidates with the same definitions, before others come
 
 /// A prediction, and the plan that it was made from; empty if it was made from tiles.
-struct Outlook {
+struct Predicted {
   LaunchPrediction prediction;
   std::string plan;
 };
-using Outlooks = std::vector<std::optional<Outlook>>; // by candidate
+using Predictions = std::vector<std::optional<Predicted>>; // by candidate
 
-using Place = std::tuple<bool, bool, double>;
+using SortKey = std::tuple<bool, bool, double>;
 /// What can be predicted and is not spilled comes first.
-Place placeOf(const LaunchPrediction &prediction) {
+SortKey sortKeyOf(const LaunchPrediction &prediction) {
   return {prediction.spills, !prediction.unknown.empty(), prediction.cycles};
 }
 
@@ -35,7 +35,7 @@ public:
         refused(candidates.size()) {}
 
   /// By the tiles alone: one run of the front end for candidates that differ in warps and stages.
-  Outlooks ofTiles() {
+  Predictions ofTiles() {
     std::map<std::string, std::vector<size_t>> byTiles;
     for (size_t i = 0; i < candidates.size(); ++i)
       byTiles[bytesOf(candidates[i], /*ofTiles=*/true)].push_back(i);
@@ -45,7 +45,7 @@ public:
     return predict(groups, Stage::Tile);
   }
 
-  Outlooks ofPlans(const std::vector<size_t> &batch) {
+  Predictions ofPlans(const std::vector<size_t> &batch) {
     std::vector<std::vector<size_t>> groups;
     for (size_t i : batch)
       groups.push_back({i});
@@ -66,7 +66,7 @@ private:
   }
 
   /// Each of `groups` is compiled once, as its first member, up to `stage`.
-  Outlooks predict(const std::vector<std::vector<size_t>> &groups, Stage stage) {
+  Predictions predict(const std::vector<std::vector<size_t>> &groups, Stage stage) {
     std::vector<LaunchShape> shapes; // the grid is asked for on the caller's thread
     for (const std::vector<size_t> &group : groups) {
       LaunchShape &shape =
@@ -75,14 +75,14 @@ private:
         if (stage == Stage::Tile)
           shape.variants.push_back({candidates[i].numWarps, candidates[i].numStages});
     }
-    Outlooks outlooks(candidates.size());
+    Predictions predicted(candidates.size());
     onAllCores(groups.size(),
-               [&](size_t i) { predictGroup(groups[i], shapes[i], stage, outlooks); });
-    return outlooks;
+               [&](size_t i) { predictGroup(groups[i], shapes[i], stage, predicted); });
+    return predicted;
   }
 
   void predictGroup(const std::vector<size_t> &group, const LaunchShape &shape, Stage stage,
-                    Outlooks &outlooks) {
+                    Predictions &predicted) {
     CompileRequest request = requestFor(source.request, candidates[group[0]]);
     request.observe = {};
     request.observe.launch = &shape;
@@ -93,9 +93,9 @@ private:
       if (!kernel)
         refused[group[i]] = kernel.error();
       else if (i < (*kernel)->predictions.size())
-        outlooks[group[i]] = {(*kernel)->predictions[i], std::string((*kernel).plan())};
+        predicted[group[i]] = {(*kernel)->predictions[i], std::string((*kernel).plan())};
       else
-        outlooks[group[i]] = {{.unknown = "the compiler predicts nothing for it"}, ""};
+        predicted[group[i]] = {{.unknown = "the compiler predicts nothing for it"}, ""};
   }
 
   const TuneSource &source;
@@ -106,39 +106,39 @@ private:
 };
 
 /// Why nothing is predicted of `list`; empty if anything is.
-std::string unknownOf(const Outlooks &outlooks, const std::vector<size_t> &list) {
+std::string unknownOf(const Predictions &predicted, const std::vector<size_t> &list) {
   for (size_t i : list)
-    if (outlooks[i]->prediction.unknown.empty())
+    if (predicted[i]->prediction.unknown.empty())
       return "";
-  return list.empty() ? "" : outlooks[list[0]]->prediction.unknown;
+  return list.empty() ? "" : predicted[list[0]]->prediction.unknown;
 }
 
-void sortByPlace(std::vector<size_t> &list, const Outlooks &outlooks) {
+void sortByPrediction(std::vector<size_t> &list, const Predictions &predicted) {
   std::stable_sort(list.begin(), list.end(), [&](size_t a, size_t b) {
-    return placeOf(outlooks[a]->prediction) < placeOf(outlooks[b]->prediction);
+    return sortKeyOf(predicted[a]->prediction) < sortKeyOf(predicted[b]->prediction);
   });
 }
 
 /// Sorts what was planned. Candidates with the same definitions come in threes at most, so that
 /// several tiles are kept: how warps and stages compare is known less well than how tiles do. Of
 /// those with one plan as well, such as where more stages are asked for than fit, the first counts.
-void sortByPlans(std::vector<size_t> &list, const Outlooks &outlooks,
+void sortByPlans(std::vector<size_t> &list, const Predictions &predicted,
                  const std::vector<TuneCandidate> &candidates) {
-  sortByPlace(list, outlooks);
+  sortByPrediction(list, predicted);
   std::set<std::pair<std::string, std::string>> plans;
   std::map<std::string, int> ofTile;
   std::set<size_t> later;
   for (size_t i : list) {
-    if (!outlooks[i]->prediction.unknown.empty())
+    if (!predicted[i]->prediction.unknown.empty())
       continue;
     const std::string tile = bytesOf(candidates[i].definitions);
-    if (!plans.emplace(tile, outlooks[i]->plan).second || ofTile[tile] == mostOfATile)
+    if (!plans.emplace(tile, predicted[i]->plan).second || ofTile[tile] == mostOfATile)
       later.insert(i);
     else
       ++ofTile[tile];
   }
   auto rank = [&](size_t i) {
-    const auto [spills, isUnknown, cycles] = placeOf(outlooks[i]->prediction);
+    const auto [spills, isUnknown, cycles] = sortKeyOf(predicted[i]->prediction);
     return std::tuple(spills, isUnknown, later.contains(i));
   };
   std::stable_sort(list.begin(), list.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
@@ -146,20 +146,20 @@ void sortByPlans(std::vector<size_t> &list, const Outlooks &outlooks,
 
 /// Moves up to `count` of `waiting` to `planned`, with what was predicted: what does not fit makes
 /// room for the next.
-Outlooks plan(Predictor &predictor, std::vector<size_t> &waiting, size_t count,
-              std::vector<size_t> &planned) {
-  Outlooks outlooks;
+Predictions plan(Predictor &predictor, std::vector<size_t> &waiting, size_t count,
+                 std::vector<size_t> &planned) {
+  Predictions predicted;
   while (!waiting.empty() && planned.size() < count) {
     const auto end = waiting.begin() + std::min(waiting.size(), count - planned.size());
     const std::vector<size_t> batch(waiting.begin(), end);
     waiting.erase(waiting.begin(), end);
-    Outlooks found = predictor.ofPlans(batch);
-    outlooks.resize(found.size());
+    Predictions found = predictor.ofPlans(batch);
+    predicted.resize(found.size());
     for (size_t i : batch)
       if (found[i])
-        planned.push_back(i), outlooks[i] = std::move(found[i]);
+        planned.push_back(i), predicted[i] = std::move(found[i]);
   }
-  return outlooks;
+  return predicted;
 }
 
 } // namespace
@@ -172,12 +172,12 @@ PlanRanking rankByPlans(const TuneSource &source, const std::vector<TuneCandidat
   std::iota(waiting.begin(), waiting.end(), 0);
   const size_t count = std::max(leastPlanned, options.keep);
   if (candidates.size() > count) {
-    const Outlooks tiles = predictor.ofTiles();
+    const Predictions tiles = predictor.ofTiles();
     std::erase_if(waiting, [&](size_t i) { return !tiles[i]; });
-    sortByPlace(waiting, tiles);
+    sortByPrediction(waiting, tiles);
     ranking.unknown = unknownOf(tiles, waiting);
   }
-  const Outlooks plans = plan(predictor, waiting, count, ranking.order);
+  const Predictions plans = plan(predictor, waiting, count, ranking.order);
   sortByPlans(ranking.order, plans, candidates);
   if (ranking.unknown.empty())
     ranking.unknown = unknownOf(plans, ranking.order);

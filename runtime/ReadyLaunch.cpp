@@ -1,8 +1,8 @@
-//===- ReadyLaunch.cpp - a kernel that many launches of one kind follow -------------------===//
+//===- ReadyLaunch.cpp - launches of one kernel without the checks of `launch` --------------===//
 // Needs: see pantile/ReadyLaunch.h.
 // Gives: ReadyLaunch.
-// How:   what a launch reads stands side by side, so that few lines of the processor's cache are
-//        asked for: the driver's own call leaves most of them cold.
+// How:   what a launch reads is contiguous, so that it touches few cache lines of the host: the
+//        driver's own call leaves most of them cold.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/ReadyLaunch.h"
 #include "cuda/Device.h"
@@ -28,14 +28,14 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
       state.plan.size() + scratchPointers > mostSlots)
     return nullptr;
   const int resident = state.resident[options.device].load(std::memory_order_relaxed);
-  const bool sharesBlocks = kernel->persistent || kernel->programsPerCta > 1;
-  if (sharesBlocks && resident == 0)
+  const bool runsSeveral = kernel->persistent || kernel->programsPerCta > 1;
+  if (runsSeveral && resident == 0)
     return nullptr;
   std::unique_ptr<ReadyLaunch> ready(new ReadyLaunch());
   ready->kernel = kernel, ready->state = &state;
   ready->driver = driver->get(), ready->function = function;
   ready->device = options.device;
-  ready->resident = sharesBlocks ? resident : 0, ready->packed = kernel->programsPerCta;
+  ready->resident = runsSeveral ? resident : 0, ready->packed = kernel->programsPerCta;
   ready->together = kernel->ctasPerProgram;
   ready->slotCount = state.plan.size(), ready->threads = 32u * kernel->numWarps;
   ready->sharedBytes = kernel->sharedBytes, ready->hasMaps = !kernel->tensorMaps.empty();
@@ -43,9 +43,9 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
 }
 
 bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream) const {
-  if (!isUsual(grid) || (resident && !mayShareBlocks(grid)) ||
-      (together > 1 && !maySpread(grid, together)) || Driver::isForked() ||
-      !isSurelyCurrent(*driver, device) || !isSurelyOf(stream, device)) [[unlikely]]
+  if (!isSurelyValid(grid) || (resident && !mayRunSeveralPerCta(grid)) ||
+      (together > 1 && !mayUseClusters(grid, together)) || Driver::isForked() ||
+      !isSurelyCurrent(*driver, device) || !surelyBelongsTo(stream, device)) [[unlikely]]
     return false;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;

@@ -1,8 +1,8 @@
 //===- RunTimer.cpp - how long a launch takes ---------------------------------------------===//
 // Needs: see RunTimer.h.
 // Gives: RunTimer.
-// How:   the write also hides the time that the host takes to launch. Without the memory for it
-//        (a small or full GPU) runs are measured warm.
+// How:   the write that flushes the L2 cache also hides the launch overhead of the host. On a GPU
+//        without enough free memory for it, runs are measured with a warm cache.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/RunTimer.h"
 #include "cuda/Device.h"

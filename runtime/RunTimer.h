@@ -1,8 +1,8 @@
 //===- RunTimer.h - how long a launch takes -----------------------------------------------===//
 // Needs: where the launches go: the CPU, or a stream of a GPU.
-// Gives: milliseconds of one run, with a cold second-level cache.
-// How:   on a GPU by events around the run, behind a write over more bytes than its cache holds;
-//        on the CPU by the clock. Waits for the end of each run.
+// Gives: milliseconds of one run, with a cold L2 cache.
+// How:   on a GPU by events around the run, after a write of more bytes than its cache holds; on
+//        the CPU by the clock. Waits for the end of each run.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"

@@ -1,11 +1,11 @@
 //===- TensorMap.cpp - tensor maps made at launch -----------------------------------------===//
 // Needs: see TensorMap.h.
 // Gives: encodeTensorMaps.
-// How:   what the driver documents of cuTensorMapEncodeTiled is checked here, so that its refusal
-//        is only the last word: extents of 1 to 2^32, strides multiples of 16 below 2^40, an
-//        aligned base. A product that leaves 64 bits counts as not fitting. Each thread keeps the
-//        maps that it made, by the arguments that they came from and bounded, so that a launch over
-//        the same tensors compares a few numbers and copies them.
+// How:   the documented limits of cuTensorMapEncodeTiled are checked before it is called: extents of
+//        1 to 2^32, strides multiples of 16 below 2^40, an aligned base. A polynomial that
+//        overflows 64 bits does not fit. Each thread has a set-associative cache of its maps, by the
+//        arguments that they depend on, so that a launch over the same tensors compares a few
+//        numbers and copies the maps.
 //===--------------------------------------------------------------------------------------===//
 #include "runtime/TensorMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t maxExtent = int64_t(1) << 32, maxStride = int64_t(1) << 40;
 
-/// What recipes are evaluated with.
+/// The values of a recipe's variables.
 struct Launched {
   llvm::ArrayRef<uint64_t> slots;
   const Grid &grid;
@@ -79,7 +79,7 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, const Launched
       return std::nullopt;
     geometry.extents.push_back(*value);
   }
-  // Seen on an H200: the last 16 bytes of a row are written whole.
+  // Measured on an H200: a TMA store writes the last 16 bytes of a row as a whole.
   if (recipe.isWritten && geometry.extents[0] * bytesOf(recipe.element) % 16 != 0)
     return std::nullopt;
   for (const HostPolynomial &stride : recipe.strides) {
@@ -95,22 +95,22 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, const Launched
   return geometry;
 }
 
-/// What a map was made from.
+/// What a map depends on.
 struct MapKey {
   const void *encoder = nullptr;
-  uint64_t recipe = 0; ///< number of the plan and of the recipe in it; 0: nothing is known
+  uint64_t recipe = 0; ///< number of the plan and of the recipe in it; 0: an empty entry
   uint64_t base = 0;
   std::array<uint64_t, MapPlan::mostInputs> values{};
   bool operator==(const MapKey &) const = default;
 };
 
-/// Maps that a thread made, of keys whose hashes fall here.
-struct MapShelf {
-  static constexpr unsigned width = 8;
-  std::array<uint32_t, width> tags{}; ///< of the hashes, so that few keys are looked at
-  unsigned next = 0;                  ///< the place that is given away next
-  std::array<MapKey, width> keys;
-  std::array<EncodedTensorMap, width> maps;
+/// A set of a thread's cache: maps whose hashes select it.
+struct MapSet {
+  static constexpr unsigned ways = 8;
+  std::array<uint32_t, ways> tags{}; ///< bits of the hashes, so that few keys are compared
+  unsigned next = 0;                 ///< the way that is replaced next
+  std::array<MapKey, ways> keys;
+  std::array<EncodedTensorMap, ways> maps;
 };
 
 MapKey keyOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
@@ -132,25 +132,25 @@ uint64_t hashOf(const MapKey &key) {
   return hash;
 }
 
-MapShelf &shelfOf(uint64_t hash) {
-  constexpr size_t shelfCount = 32;
-  static thread_local std::array<MapShelf, shelfCount> shelves;
-  return shelves[hash >> 59 & (shelfCount - 1)];
+MapSet &setOf(uint64_t hash) {
+  constexpr size_t setCount = 32;
+  static thread_local std::array<MapSet, setCount> sets;
+  return sets[hash >> 59 & (setCount - 1)];
 }
 
-const EncodedTensorMap *find(const MapShelf &shelf, const MapKey &key, uint32_t tag) {
-  for (unsigned i = 0; i < MapShelf::width; ++i)
-    if (shelf.tags[i] == tag && shelf.keys[i] == key)
-      return &shelf.maps[i];
+const EncodedTensorMap *find(const MapSet &set, const MapKey &key, uint32_t tag) {
+  for (unsigned i = 0; i < MapSet::ways; ++i)
+    if (set.tags[i] == tag && set.keys[i] == key)
+      return &set.maps[i];
   return nullptr;
 }
 
-void keep(MapShelf &shelf, const MapKey &key, uint32_t tag, const EncodedTensorMap &map) {
-  const unsigned place = shelf.next++ % MapShelf::width;
-  shelf.tags[place] = tag, shelf.keys[place] = key, shelf.maps[place] = map;
+void remember(MapSet &set, const MapKey &key, uint32_t tag, const EncodedTensorMap &map) {
+  const unsigned way = set.next++ % MapSet::ways;
+  set.tags[way] = tag, set.keys[way] = key, set.maps[way] = map;
 }
 
-/// Adds the arguments of a polynomial to those that a recipe reads.
+/// Adds the arguments that a polynomial reads to those of its recipe.
 void addInputs(MapPlan::Inputs &inputs, const HostPolynomial &polynomial) {
   for (const HostPolynomial::Term &term : polynomial.terms)
     for (int arg : term.args)
@@ -189,14 +189,14 @@ bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const M
   const MapKey key = keyOf(driver, plan, number, launched.slots[recipe.base], launched);
   const uint64_t hash = hashOf(key);
   const uint32_t tag = static_cast<uint32_t>(hash >> 20);
-  MapShelf &shelf = shelfOf(hash);
-  if (const EncodedTensorMap *known = find(shelf, key, tag)) {
+  MapSet &set = setOf(hash);
+  if (const EncodedTensorMap *known = find(set, key, tag)) {
     map = *known;
     return true;
   }
   if (!encode(driver, recipe, launched, map))
     return false;
-  keep(shelf, key, tag, map);
+  remember(set, key, tag, map);
   return true;
 }
 } // namespace

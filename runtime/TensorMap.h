@@ -17,11 +17,11 @@ struct alignas(64) EncodedTensorMap {
 };
 using EncodedTensorMaps = llvm::SmallVector<EncodedTensorMap, 4>;
 
-/// Which arguments the maps of one kernel depend on. The same arguments give the same maps.
+/// Which arguments the maps of one kernel depend on: equal arguments give equal maps.
 struct MapPlan {
   static constexpr unsigned mostInputs = 10;
   struct Inputs {
-    bool isComplete = true; ///< false: there are more, and the map is made at each launch
+    bool isComplete = true; ///< false: there are more, so the map is encoded at each launch
     unsigned count = 0;
     std::array<int, mostInputs> args{};
     void add(int arg);
@@ -33,8 +33,8 @@ struct MapPlan {
   explicit MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes);
 };
 
-/// Writes one map a recipe; `slots` are those of packArguments, `grid` is the user's. False: the arguments do not fit what a map can say, and then the
-/// kernel's variant without maps must run.
+/// Writes one map per recipe; `slots` are those of packArguments, `grid` is the user's. False: maps
+/// cannot describe the arguments, and the kernel's variant without maps must run.
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
                       const MapPlan &plan, llvm::ArrayRef<uint64_t> slots, const Grid &grid,
                       EncodedTensorMaps &maps);

@@ -1,7 +1,7 @@
-//===- Workspace.cpp - how programs of a launch are split over CTAs --------------------===//
+//===- Workspace.cpp - stream-K: which programs are split over CTAs, and memory for it ----===//
 // Gives: see Workspace.h; releaseWorkspaces of pantile/Runtime.h.
-// How:   launches find and use memory side by side, under a shared lock; what changes the list of it
-//        has the lock alone. The end of a graph is told by a callback, which may only note it.
+// How:   launches find and use memory concurrently, under a shared lock; changes of the list hold the
+//        lock exclusively. A callback reports the end of a graph; it may only set a flag.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Workspace.h"
 #include "cuda/Device.h"
@@ -18,18 +18,18 @@ namespace pantile {
 namespace {
 
 constexpr int mostWorkspaces = 64; // of a context
-constexpr int mostKept = 8;        // of them by streams on which nothing is recorded
+constexpr int mostKept = 8;        // of them by streams that record no events
 
-/// Launches with the same one run one after the other.
+/// Launches of one queue run in order.
 struct Queue {
-  uint64_t context = 0;           ///< its number where the driver tells, else its address
-  unsigned long long stream = 0;  ///< its number, unlike its handle never used again
-  unsigned long long capture = 0; ///< the number of the capture; 0: launches run at once
+  uint64_t context = 0;           ///< its id if the driver has ids, else its address
+  unsigned long long stream = 0;  ///< its id, which unlike its handle is never reused
+  unsigned long long capture = 0; ///< the id of the capture; 0: launches are not captured
   std::thread::id thread;         ///< of a thread's own default stream
   bool operator==(const Queue &) const = default;
 };
 
-struct Asker {
+struct Requester {
   Queue queue;
   CUstream stream = nullptr;
   CUgraph graph = nullptr; ///< that is being captured
@@ -37,7 +37,7 @@ struct Asker {
 
 struct Memory {
   Queue queue;
-  bool isLent = false; ///< to the queue; else just of its context
+  bool isLent = false; ///< to the queue; else only the queue's context counts
   CUdeviceptr start = 0;
   size_t bytes = 0;
   CUevent lastUse = nullptr;                      ///< of a stream that does not keep it
@@ -48,18 +48,18 @@ struct Memory {
 
 bool findContext(const Driver &driver, uint64_t &number) {
   CUcontext context = nullptr;
-  unsigned long long told = 0;
+  unsigned long long id = 0;
   if (driver.ctxGetCurrent(&context) != 0)
     return false;
-  const bool isTold = driver.ctxGetId && driver.ctxGetId(context, &told) == 0;
-  number = isTold ? told : reinterpret_cast<uint64_t>(context);
+  const bool hasId = driver.ctxGetId && driver.ctxGetId(context, &id) == 0;
+  number = hasId ? id : reinterpret_cast<uint64_t>(context);
   return true;
 }
 
-bool findQueue(const Driver &driver, uint64_t stream, Asker &asker) {
+bool findQueue(const Driver &driver, uint64_t stream, Requester &requester) {
   constexpr uint64_t legacyStream = 1, perThreadStream = 2;
-  Queue &queue = asker.queue;
-  asker.stream = reinterpret_cast<CUstream>(stream);
+  Queue &queue = requester.queue;
+  requester.stream = reinterpret_cast<CUstream>(stream);
   if (!findContext(driver, queue.context))
     return false;
   if (stream <= legacyStream)
@@ -68,17 +68,17 @@ bool findQueue(const Driver &driver, uint64_t stream, Asker &asker) {
     queue.thread = std::this_thread::get_id();
   queue.stream = stream;
   int status = 0;
-  if (driver.streamIsCapturing && driver.streamIsCapturing(asker.stream, &status) == 0 &&
+  if (driver.streamIsCapturing && driver.streamIsCapturing(requester.stream, &status) == 0 &&
       status != 0)
     return driver.streamGetCaptureInfo &&
-           driver.streamGetCaptureInfo(asker.stream, &status, &queue.capture, &asker.graph, nullptr,
-                                       nullptr) == 0;
+           driver.streamGetCaptureInfo(requester.stream, &status, &queue.capture, &requester.graph,
+                                       nullptr, nullptr) == 0;
   if (driver.streamGetId) // which would end a capture
-    driver.streamGetId(asker.stream, &queue.stream);
+    driver.streamGetId(requester.stream, &queue.stream);
   return true;
 }
 
-/// Zeros, once they are there: on a stream that no capture can be about.
+/// Zeroes memory and waits for it, on a stream of its own that is not captured.
 bool clear(const Driver &driver, CUdeviceptr start, size_t bytes) {
   constexpr unsigned nonBlocking = 1; // CU_STREAM_NON_BLOCKING
   CUstream stream = nullptr;
@@ -91,7 +91,7 @@ bool clear(const Driver &driver, CUdeviceptr start, size_t bytes) {
   return done;
 }
 
-/// At least `bytes`, in place of what is there if that is less; nobody uses it any more.
+/// Replaces the memory if it has less than `bytes`. No launch may use it any more.
 bool enlarge(const Driver &driver, Memory &memory, size_t bytes) {
   CUdeviceptr start = 0;
   if (memory.bytes >= bytes)
@@ -108,8 +108,8 @@ bool enlarge(const Driver &driver, Memory &memory, size_t bytes) {
   return true;
 }
 
-/// Has `isGone` set once the graph is gone, and all that it was copied or instantiated to; also
-/// where that fails, but then the memory must not go into the graph.
+/// Has `isGone` set when the graph and all its copies and instances are destroyed. If that fails,
+/// `isGone` will be set as well, but the memory must not go into the graph.
 bool watch(const Driver &driver, CUgraph graph, std::atomic<bool> &isGone) {
   constexpr unsigned noDestructorSync = 1; // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: all there is
   constexpr unsigned move = 1;             // CU_GRAPH_USER_OBJECT_MOVE
@@ -134,14 +134,14 @@ public:
     return *workspaces;
   }
 
-  Workspace lend(const Driver &driver, const Asker &asker, size_t bytes) {
+  Workspace lend(const Driver &driver, const Requester &requester, size_t bytes) {
     std::shared_lock lock(mutex);
-    const Memory *own = find(asker.queue, bytes);
+    const Memory *own = find(requester.queue, bytes);
     if (!own) {
       lock.unlock();
-      provide(driver, asker, bytes);
+      provide(driver, requester, bytes);
       lock.lock();
-      own = find(asker.queue, bytes);
+      own = find(requester.queue, bytes);
     }
     return own ? Workspace(std::move(lock), own->start, own->lastUse) : Workspace();
   }
@@ -151,7 +151,7 @@ public:
   std::shared_mutex mutex;
 
 private:
-  std::vector<Memory> all; // what was lent last stands last
+  std::vector<Memory> all; // the one lent last is last
 
   Memory *find(const Queue &queue, size_t bytes) {
     auto found = std::ranges::find_if(all, [&](const Memory &memory) {
@@ -160,9 +160,9 @@ private:
     return found == all.end() ? nullptr : &*found;
   }
 
-  template <typename Predicate> Memory *takeFirst(uint64_t context, Predicate isGood) {
+  template <typename Predicate> Memory *takeFirst(uint64_t context, Predicate isSuitable) {
     auto found = std::ranges::find_if(all, [&](const Memory &memory) {
-      return memory.queue.context == context && isGood(memory);
+      return memory.queue.context == context && isSuitable(memory);
     });
     if (found == all.end())
       return nullptr;
@@ -170,34 +170,34 @@ private:
     return &all.back();
   }
 
-  template <typename Predicate> int count(uint64_t context, Predicate isMeant) const {
+  template <typename Predicate> int count(uint64_t context, Predicate isCounted) const {
     return std::ranges::count_if(all, [&](const Memory &memory) {
-      return memory.queue.context == context && isMeant(memory);
+      return memory.queue.context == context && isCounted(memory);
     });
   }
 
-  void provide(const Driver &driver, const Asker &asker, size_t bytes);
+  void provide(const Driver &driver, const Requester &requester, size_t bytes);
   Memory *takeFree(const Driver &driver, uint64_t context);
-  void give(const Driver &driver, const Asker &asker, Memory &memory);
+  void give(const Driver &driver, const Requester &requester, Memory &memory);
 };
 
-void Workspaces::provide(const Driver &driver, const Asker &asker, size_t bytes) {
+void Workspaces::provide(const Driver &driver, const Requester &requester, size_t bytes) {
   const RelaxedCapture relaxed(driver.threadExchangeStreamCaptureMode);
   std::lock_guard lock(mutex);
-  if (find(asker.queue, bytes)) // another thread was faster
+  if (find(requester.queue, bytes)) // another thread has provided it
     return;
-  if (Memory *small = asker.graph ? nullptr : find(asker.queue, 0)) {
-    if (driver.streamSynchronize && driver.streamSynchronize(asker.stream) == 0)
+  if (Memory *small = requester.graph ? nullptr : find(requester.queue, 0)) {
+    if (driver.streamSynchronize && driver.streamSynchronize(requester.stream) == 0)
       enlarge(driver, *small, std::max(bytes, 2 * small->bytes));
     return;
   }
-  Memory *memory = takeFree(driver, asker.queue.context);
+  Memory *memory = takeFree(driver, requester.queue.context);
   if (memory && enlarge(driver, *memory, bytes))
-    give(driver, asker, *memory);
+    give(driver, requester, *memory);
   std::erase_if(all, [](const Memory &memory) { return memory.start == 0; });
 }
 
-/// Memory of graphs that are gone comes before more memory, and that before what a stream may want
+/// Takes memory of destroyed graphs first, then new memory, then that of a stream that may need it
 /// again.
 Memory *Workspaces::takeFree(const Driver &driver, uint64_t context) {
   Memory *taken = takeFirst(context, [](const Memory &memory) { return memory.isFree(); });
@@ -214,18 +214,18 @@ Memory *Workspaces::takeFree(const Driver &driver, uint64_t context) {
   return taken;
 }
 
-void Workspaces::give(const Driver &driver, const Asker &asker, Memory &memory) {
+void Workspaces::give(const Driver &driver, const Requester &requester, Memory &memory) {
   constexpr unsigned disableTiming = 2; // CU_EVENT_DISABLE_TIMING
-  memory.queue = asker.queue;
-  if (asker.graph) {
+  memory.queue = requester.queue;
+  if (requester.graph) {
     if (memory.lastUse)
       driver.eventDestroy(std::exchange(memory.lastUse, nullptr));
     memory.graphIsGone = std::make_unique<std::atomic<bool>>(false);
-    memory.isLent = watch(driver, asker.graph, *memory.graphIsGone);
+    memory.isLent = watch(driver, requester.graph, *memory.graphIsGone);
     return;
   }
   auto isKept = [](const Memory &other) { return !other.lastUse && !other.graphIsGone; };
-  if (isKept(memory) && count(asker.queue.context, isKept) > mostKept)
+  if (isKept(memory) && count(requester.queue.context, isKept) > mostKept)
     memory.isLent = driver.eventCreate && driver.eventRecord && driver.eventDestroy &&
                     driver.eventCreate(&memory.lastUse, disableTiming) == 0;
   else
@@ -248,35 +248,35 @@ uint64_t Workspaces::freeUnused(const Driver &driver, uint64_t context) {
 
 } // namespace
 
-Cut cutOf(int64_t programs, int blocks) {
-  const int rest = static_cast<int>(programs % blocks);
+Cut cutOf(int64_t programs, int ctas) {
+  const int rest = static_cast<int>(programs % ctas);
   if (rest == 0)
     return {};
-  if (programs < blocks) {
+  if (programs < ctas) {
     constexpr double almostAll = 0.85;
-    const int each = blocks / rest;
-    return each * rest >= almostAll * blocks ? Cut{rest, each, 1} : Cut{1, blocks, rest};
+    const int each = ctas / rest;
+    return each * rest >= almostAll * ctas ? Cut{rest, each, 1} : Cut{1, ctas, rest};
   }
   constexpr int mostInCycle = 8;
   Cut best;
   auto consider = [&](int inCycle, int extra) {
     const int cycles = rest / extra;
-    if (extra < inCycle && rest % extra == 0 && inCycle * cycles <= blocks &&
+    if (extra < inCycle && rest % extra == 0 && inCycle * cycles <= ctas &&
         (best.cycles == 0 || (inCycle + extra) * best.blocks < best.programs * inCycle))
       best = {cycles, inCycle, inCycle + extra};
   };
-  consider(blocks / rest, 1);
+  consider(ctas / rest, 1);
   for (int inCycle = 2; inCycle <= mostInCycle; ++inCycle)
-    consider(inCycle, (rest * inCycle + blocks - 1) / blocks);
+    consider(inCycle, (rest * inCycle + ctas - 1) / ctas);
   return best;
 }
 
-Workspace workspaceFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytesOfBlock) {
-  Asker asker;
-  if (blocks > mostSplitBlocks || !findQueue(driver, stream, asker))
+Workspace workspaceFor(const Driver &driver, uint64_t stream, int ctas, int64_t bytesPerCta) {
+  Requester requester;
+  if (ctas > mostSplitBlocks || !findQueue(driver, stream, requester))
     return {};
-  const size_t bytes = splitFlagBytes + static_cast<size_t>(blocks * bytesOfBlock);
-  return Workspaces::shared().lend(driver, asker, bytes);
+  const size_t bytes = splitFlagBytes + static_cast<size_t>(ctas * bytesPerCta);
+  return Workspaces::shared().lend(driver, requester, bytes);
 }
 
 Result<uint64_t> freeWorkspaces(const Driver &driver) {

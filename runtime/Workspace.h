@@ -1,12 +1,13 @@
-//===- Workspace.h - how programs of a launch are split over CTAs, and what that takes -===//
+//===- Workspace.h - stream-K: which programs are split over CTAs, and memory for it ------===//
 // Needs: for memory: a current context, to which the stream belongs.
-// Gives: the Cut, and memory of the layout that ir/SplitPrograms.h tells, whose flags are zero.
-// How:   launches on one stream follow each other and leave the flags as they were, so a stream
-//        keeps its memory. The first eight streams of a context do so for good, since nobody tells
-//        when a stream ends; that of another is marked by an event behind each launch, and goes to
-//        a new stream once all are taken and the event has come. Each capture of a stream has
-//        memory of its own, since graphs run beside what comes later; it is free again when the
-//        graph and all that was made of it are gone. Growing takes at least twice as much.
+// Gives: the Cut, and memory with the layout of ir/SplitPrograms.h, whose flags are zero.
+// How:   launches on one stream run in order and leave the flags zero, so a stream keeps its
+//        memory. The first eight streams of a context keep it for good, since the driver does not
+//        report the end of a stream. Other streams record an event after each launch; when all
+//        memory is in use, memory whose event has completed goes to a new stream. Each capture has
+//        memory of its own, since a graph may run at the same time as later launches; it is free
+//        again when the graph and all its copies and instances are destroyed. Memory grows by a
+//        factor of two at least.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
@@ -15,23 +16,24 @@
 
 namespace pantile {
 
-/// So that all blocks end together or nearly so; as many cycles as possible, since blocks of one
-/// place read the same. Of more programs than blocks, cycles take one a block and what is left
-/// beyond whole waves; of fewer, all. None where all waves are full.
-Cut cutOf(int64_t programs, int blocks);
+/// Splits programs so that all CTAs end at nearly the same time, in as many cycles as possible, since
+/// CTAs at one place of their cycles read the same operands. With more programs than CTAs a cycle has
+/// one program per CTA and its part of the last wave; with fewer, all programs. Empty if every wave
+/// is full.
+Cut cutOf(int64_t programs, int ctas);
 
-/// Memory lent to one launch: while this lives, nobody frees it or gives it to another stream.
+/// Memory lent to one launch: while this lives, it is neither freed nor given to another stream.
 class Workspace {
 public:
   Workspace() = default;
   Workspace(std::shared_lock<std::shared_mutex> lock, CUdeviceptr start, CUevent lastUse)
       : lock(std::move(lock)), address(start), lastUse(lastUse) {}
 
-  /// 0 where there is none: no memory is left, or very many streams and graphs have theirs; then
-  /// programs run whole.
+  /// 0 if there is none: the GPU is full, or too many streams and graphs have theirs. Then programs
+  /// are not split.
   CUdeviceptr start() const { return address; }
 
-  /// To be called when the launch is in the stream.
+  /// Call it when the launch is in the stream.
   void noteLaunch(const Driver &driver, CUstream stream) const {
     if (lastUse)
       driver.eventRecord(lastUse, stream);
@@ -43,10 +45,10 @@ private:
   CUevent lastUse = nullptr;
 };
 
-/// For blocks that hand over `bytesOfBlock` each.
-Workspace workspaceFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytesOfBlock);
+/// Memory for partial tiles of `bytesPerCta` each.
+Workspace workspaceFor(const Driver &driver, uint64_t stream, int ctas, int64_t bytesPerCta);
 
-/// Waits for the current context's work and frees what no graph holds. Bytes.
+/// Waits for the current context's work, frees what no graph uses, and returns the bytes.
 Result<uint64_t> freeWorkspaces(const Driver &driver);
 
 } // namespace pantile

@@ -2,7 +2,7 @@
 // Needs: see Cupti.h.
 // Gives: Cupti.
 // How:   every row of CuptiApi.def becomes one dlsym. The layouts of records are known for a range
-//        of versions; a library outside of it is not used, as its numbers could be wrong.
+//        of versions; a library of another version is refused, since its records may differ.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/profiler/Cupti.h"
 #include <dlfcn.h>

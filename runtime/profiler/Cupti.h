@@ -1,7 +1,7 @@
 //===- Cupti.h - NVIDIA's CUPTI, opened when profiling starts -----------------------------===//
 // Needs: nothing at build time.
 // Gives: a table of function pointers (CuptiApi.def), or an Error that says why there is none.
-// How:   dlopen of the first file that is there and has a known version. The library stays open.
+// How:   dlopen of the first file that exists and has a known version. The library stays open.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "runtime/profiler/CuptiTypes.h"

@@ -1,4 +1,4 @@
-//===- CuptiTypes.h - what crosses CUPTI's C interface, with its layouts ------------------===//
+//===- CuptiTypes.h - the types of CUPTI's C interface, with their layouts ----------------===//
 // Needs: no header of CUPTI, so that every build is the same. CuptiLayoutTest compares these
 //        layouts with the real header where the build of the tests finds one.
 // How:   records grow at their end from one version to the next. KernelRecord is the part that all
@@ -50,7 +50,7 @@ static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, devi
               offsetof(KernelRecord, correlation) == 92 && offsetof(KernelRecord, name) == 104 &&
               offsetof(KernelRecord, graphNode) == 144 && offsetof(KernelRecord, graph) == 156);
 
-/// What a callback is told of a call of the driver or of the CUDA runtime.
+/// What a callback gets about a call of the driver or of the CUDA runtime.
 struct ApiCall {
   int site; ///< 0 at its start, 1 at its end
   const char *function;

@@ -1,4 +1,4 @@
-//===- Launches.cpp - at which place of the program each launch was made -------------------===//
+//===- Launches.cpp - the place of the program at which each launch was made ---------------===//
 // Needs: see Launches.h.
 // Gives: Launches.
 //===------------------------------------------------------------------------------------===//
@@ -13,8 +13,8 @@ std::atomic<Launches::Refine> refinement = nullptr;
 
 struct ThreadState {
   std::optional<uint32_t> place;
-  uint64_t profile = 0;       ///< in which the following was set
-  int depth = 0;              ///< of calls of launches within launches
+  uint64_t profile = 0;       ///< the profile that the following members belong to
+  int depth = 0;              ///< of nested launch calls
   uint32_t outer = 0, at = 0; ///< the outermost one's id and place
 };
 thread_local ThreadState state;

@@ -1,10 +1,10 @@
-//===- Launches.h - at which place of the program each launch was made ---------------------===//
+//===- Launches.h - the place of the program at which each launch was made -----------------===//
 // Needs: CUPTI's callbacks at the start and end of launches, with their correlation ids.
-// Gives: the place for the correlation id of a kernel's record, and the place of the capture for
-//        the node of a graph.
-// How:   a launch through the CUDA runtime is a launch of the driver within; both ids get the
-//        place. A record ends its launch's entry, except where a launch gives several records.
-//        Those, and launches that are captured and give none, are forgotten once there are many.
+// Gives: the place of a kernel's record by its correlation id, and the place where the node of a
+//        graph was captured.
+// How:   a launch through the CUDA runtime contains a launch of the driver; both ids get the place.
+//        A record removes its launch's entry, except for launches with several records. Those, and
+//        captured launches, which have no record, are dropped when there are too many entries.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <atomic>
@@ -26,14 +26,14 @@ public:
   static void setSharedPlace(uint32_t place);
   static void refineBy(Refine refine);
 
-  /// Callbacks start again: launches whose end was not told of are over.
+  /// Callbacks start again: launches whose end was not reported count as ended.
   void begin();
 
-  /// The calling thread starts a launch; `hasMany`: of more than one kernel.
+  /// The calling thread starts a launch; `hasMany` if it runs more than one kernel.
   void enter(uint32_t correlation, bool hasMany);
   void leave();
 
-  /// The place of the launch that gave a record; 0 if it was made before the profile started.
+  /// The place of a record's launch; 0 if that was made before the profile started.
   uint32_t placeOf(uint32_t correlation);
 
   /// A node of a graph was made by the launch in progress, or is a copy of another one.
@@ -46,7 +46,7 @@ public:
 
   size_t size();
 
-  /// Forgets the launches up to `correlation`, of which all records have come.
+  /// Drops the launches up to `correlation`, whose records have all been read.
   void forget(uint32_t correlation);
 
 private:

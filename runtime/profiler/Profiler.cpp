@@ -3,8 +3,8 @@
 // Gives: its functions.
 // How:   while a profile runs, CUPTI calls back at the start and end of every launch, with the
 //        correlation id that the kernel's record has later, and hands over buffers of records. Both
-//        happen on threads of the program or of CUPTI. To read all records, every context that
-//        launched something is waited for, then CUPTI is asked to flush.
+//        happen on threads of the program or of CUPTI. To read all records, the profiler
+//        synchronises every context with launches, then flushes CUPTI.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Profiler.h"
 #include "runtime/profiler/Records.h"
@@ -82,13 +82,13 @@ private:
   void onLaunch(int domain, uint32_t id, const cupti::ApiCall &call);
   void onResource(uint32_t id, const cupti::ResourceCall &call);
 
-  std::mutex control; ///< held by the four functions above, not by what CUPTI calls
+  std::mutex control; ///< held by the four functions above, not by CUPTI's callbacks
   std::unique_ptr<Cupti> cupti;
   CuptiSubscriber subscriber = nullptr;
   Launches launches;
   Records records{launches};
   std::mutex contextMutex;
-  std::set<CUcontext> contexts; ///< that launched something
+  std::set<CUcontext> contexts; ///< with launches
 };
 
 Result<uint32_t> Profiler::open(std::span<const std::string> files) {
@@ -196,7 +196,7 @@ void Profiler::waitForContexts() {
   const std::unique_ptr<Driver> &driver = *Driver::shared();
   for (CUcontext context : waited) {
     if (driver->ctxPushCurrent(context))
-      continue; // destroyed: CUPTI has its records
+      continue; // destroyed: CUPTI has read its records
     driver->ctxSynchronize();
     driver->ctxPopCurrent(&context);
   }

@@ -1,8 +1,8 @@
 //===- Records.cpp - the sums and runs of kernels, from CUPTI's records --------------------===//
 // Needs: see Records.h.
 // Gives: Records.
-// How:   a record without times is lost, as CUPTI's dropped ones are: neither its time nor its
-//        count is added, so that averages are those of measured executions.
+// How:   a record without times counts as lost, like those that CUPTI drops: neither its time nor
+//        its count is added, so that averages are over measured executions.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/profiler/Records.h"
 #include <cstring>

@@ -1,6 +1,6 @@
 //===- Records.h - the sums and runs of kernels, from CUPTI's records ----------------------===//
 // Needs: buffers of records as CUPTI completes them, on threads of its own.
-// Gives: Profile, when asked.
+// Gives: the Profile since the last call of `take`.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Profiler.h"
@@ -19,7 +19,7 @@ public:
   void addLost(uint64_t count);
   void keepRuns(bool keep);
 
-  /// What came since the last call.
+  /// The records since the last call.
   Profile take();
 
 private:

@@ -89,7 +89,7 @@ TEST(Arguments, TheShortWayPacksTheSame) {
     std::vector<uint64_t> slots(plan->size());
     auto expected = pack(specs, args);
     usable += bool(expected);
-    if (!packUsual(*plan, args, slots.data()))
+    if (!tryPack(*plan, args, slots.data()))
       continue;
     ++usual;
     ASSERT_TRUE(expected) << expected.error().message << ", seed " << seed;
@@ -99,7 +99,7 @@ TEST(Arguments, TheShortWayPacksTheSame) {
   EXPECT_GT(usable, usual);
   Result<ArgPlan> plan = planArguments({pointer("fp32")});
   uint64_t slot = 0;
-  EXPECT_FALSE(packUsual(*plan, {}, &slot));
+  EXPECT_FALSE(tryPack(*plan, {}, &slot));
 }
 
 TEST(Arguments, ADescriptorIsItsBaseSizesAndStrides) {
