@@ -198,7 +198,5 @@ def test_the_emulated_driver_checks_it_too(emulated, blocks, cooperative, refuse
     if not refused:
         launch()
         return
-    with pytest.raises(
-        RuntimeError, match="a cooperative grid of 6 blocks, of which 5 run at once"
-    ):
+    with pytest.raises(RuntimeError, match="a cooperative grid of 6 CTAs, of which 5 run at once"):
         launch()
