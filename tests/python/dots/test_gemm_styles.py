@@ -429,7 +429,7 @@ STYLES = {
     "goes_on_while": (goes_on_while, (), _plain, BOTH),
     "is_left": (is_left, (), _plain, (RAISED, "a producer warp loads", "programs differ in length")),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "programs differ in length")),
-    "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
+    "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("not affine in the indices", "prefetched 2 iterations ahead")),
 }  # fmt: skip
 
 
