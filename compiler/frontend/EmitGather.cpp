@@ -35,16 +35,13 @@ Value pantile::emitGather(Emitter &e, const BoundCall &call) {
       GatherOp::create(e.b, e.loc(), e.irType(type), src->ir, narrow->ir, uint32_t(*axis)), type};
 }
 
-/// For the library: `x` at the index that differs in the bits of `distance`.
+/// For the library: `x` at the index that differs in the bits of `distance`, if there is one.
 Value pantile::emitExchange(Emitter &e, const BoundCall &call) {
   auto value = e.needTile(call["x"], call.at("x"), "the operand");
   auto axis = value ? e.needAxis(call["axis"], call.at("axis"), value->type.rank()) : std::nullopt;
   auto distance = e.needInt(call["distance"], call.at("distance"), "the distance");
   if (!axis || !distance)
     return Failed();
-  if (const int64_t extent = value->type.shape[*axis]; !llvm::isPowerOf2_64(extent))
-    return e.error(call.span, "elements are sorted and flipped along a power of two, got " +
-                                  std::to_string(extent) + " in `" + value->type.name() + "`");
   return Runtime{ExchangeOp::create(e.b, e.loc(), e.irType(value->type), value->ir, uint32_t(*axis),
                                     uint32_t(*distance)),
                  value->type};

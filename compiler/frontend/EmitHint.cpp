@@ -88,6 +88,12 @@ Value pantile::emitStaticAssert(Emitter &e, const BoundCall &call) {
   return None();
 }
 
+/// For the library: at the user's call of it.
+Value pantile::emitLibraryRemark(Emitter &e, const BoundCall &call) {
+  mlir::emitRemark(e.userCalls().front()->callerLoc) << constantText(call["text"]);
+  return None();
+}
+
 namespace {
 std::string joined(Emitter &e, const Value &values, const std::string &separator) {
   std::string text;

@@ -42,9 +42,11 @@ LogicalResult Translator::visitExchange(ExchangeOp op) {
   std::vector<uint32_t> table;
   table.reserve(type.getNumElements());
   for (uint32_t o = 0; o < extents.outer; ++o)
-    for (uint32_t i = 0; i < extents.length; ++i)
+    for (uint32_t i = 0; i < extents.length; ++i) {
+      const uint32_t other = i ^ op.getDistance(), from = other < extents.length ? other : i;
       for (uint32_t n = 0; n < extents.inner; ++n)
-        table.push_back((o * extents.length + (i ^ op.getDistance())) * extents.inner + n);
+        table.push_back((o * extents.length + from) * extents.inner + n);
+    }
   auto &tables = builder.code().tables;
   tables.push_back(std::move(table));
   bind(op, emitPermute(reg(op.getSrc()), *elemOf(type), static_cast<uint32_t>(tables.size() - 1),

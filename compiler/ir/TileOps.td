@@ -122,9 +122,9 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
 def Tile_ExchangeOp : Tile_Op<"exchange", [Pure, SameOperandsAndResultType]> {
   let summary = "the element whose index along `axis` differs in the bits of `distance`";
   let description = [{
-    `result[.., i, ..] = src[.., i xor distance, ..]`: the partner of a compare-and-swap in sorting; the largest index as
-    distance reverses the dimension.
-    - exchange_c1: `axis` is a dimension of `src`, and `distance` is between 0 and its size, exclusive.
+    `result[.., i, ..] = src[.., i xor distance, ..]`: the partner of a compare-and-swap in sorting; of a power of two, the largest index as
+    distance reverses the dimension. Where that element lies outside the tile, an element stays: `src[.., i, ..]`.
+    - exchange_c1: `axis` is a dimension of `src`, and `distance` lies between 0 and its size, rounded up to a power of two, exclusive.
   }];
   let arguments = (ins Tile_Tile:$src, I32Attr:$axis, I32Attr:$distance);
   let results = (outs Tile_Tile:$result);

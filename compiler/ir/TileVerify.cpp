@@ -164,7 +164,8 @@ LogicalResult GatherOp::verify() {
 
 LogicalResult ExchangeOp::verify() {
   ArrayRef<int64_t> shape = getSrc().getType().getShape();
-  if (getAxis() >= shape.size() || getDistance() == 0 || getDistance() >= shape[getAxis()])
+  if (getAxis() >= shape.size() || getDistance() == 0 ||
+      getDistance() >= llvm::PowerOf2Ceil(shape[getAxis()]))
     return emitOpError() << "exchange_c1: no distance " << getDistance() << " along dimension "
                          << getAxis() << " of " << getSrc().getType();
   return success();

@@ -17,7 +17,7 @@ namespace {
 //===- exchange ------------------------------------------------------------------------===//
 
 /// Byte offsets of this thread's registers in scratch, with the bits of `moves` toggled; of the
-/// warp whose bits in `replicas` are zero.
+/// warp whose bits in `replicas` are zero. Absent registers have none.
 Values exchangeOffsets(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits,
                        ExchangeMoves moves, unsigned replicas = 0) {
   const int64_t bytes = bits / 8, lanes = layout.numLanes(), warps = layout.warpHull();
@@ -26,9 +26,33 @@ Values exchangeOffsets(Lowering &l, const LinearLayout &layout, int64_t start, u
     ofLane.push_back(bytes << i);
   for (size_t i = 0; i < layout.warp().size(); ++i)
     ofWarp.push_back(replicas >> i & 1 ? 0 : bytes * lanes << i);
-  for (int reg = 0; reg < layout.numRegs(); ++reg)
-    ofReg.push_back((((reg ^ moves.reg) * warps + moves.warp) * lanes + moves.lane) * bytes);
+  for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    const int64_t slot = ((reg ^ moves.reg) * warps + moves.warp) * lanes + moves.lane;
+    ofReg.push_back(layout.isPresent(reg ^ moves.reg) ? slot * bytes : -1);
+  }
   return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
+}
+
+/// `theirs`, but the thread's own element where the other one lies outside of the shape, as all do
+/// that an absent warp would hold.
+Values keepingOwn(Lowering &l, ExchangeOp op, ExchangeMoves moves, Values theirs) {
+  const LinearLayout &layout = l.layout(op.getType());
+  const int64_t extent = layout.shape()[op.getAxis()];
+  if (llvm::isPowerOf2_64(extent))
+    return theirs;
+  const bool mayBeAbsent = moves.warp != 0 && layout.numWarps() < layout.warpHull();
+  ValueList own = l.get(op.getSrc());
+  for (auto [reg, coordinate] : llvm::enumerate(l.coordinates(layout, op.getAxis()))) {
+    const int other = int(reg) ^ moves.reg;
+    if (!layout.isPresent(reg) || !layout.isPresent(other))
+      theirs[reg] = own[reg];
+    else if (mayBeAbsent || layout.isPartial(other)) {
+      llvm::Value *from = l.b.CreateXor(coordinate, l.b.getInt32(op.getDistance()));
+      llvm::Value *isInside = l.b.CreateICmpULT(from, l.b.getInt32(uint32_t(extent)));
+      theirs[reg] = l.b.CreateSelect(isInside, theirs[reg], own[reg]);
+    }
+  }
+  return theirs;
 }
 
 LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
@@ -39,9 +63,10 @@ LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
   if (moves.warp == 0) {
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
       llvm::Value *value = values[reg ^ moves.reg];
-      result.push_back(moves.lane ? l.shuffleXor(value, moves.lane) : value);
+      const bool isShuffled = moves.lane && layout.isPresent(reg ^ moves.reg);
+      result.push_back(isShuffled ? l.shuffleXor(value, moves.lane) : value);
     }
-    l.set(op, result);
+    l.set(op, keepingOwn(l, op, moves, result));
     return success();
   }
   auto scratch = l.scratch(op);
@@ -50,9 +75,8 @@ LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   l.storeShared(values, bits, exchangeOffsets(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
   l.barrier();
-  const Values theirs =
-      exchangeOffsets(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
-  l.set(op, l.loadShared(values[0]->getType(), bits, theirs, bits / 8));
+  const Values theirs = exchangeOffsets(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
+  l.set(op, keepingOwn(l, op, moves, l.loadShared(values[0]->getType(), bits, theirs, bits / 8)));
   return success();
 }
 

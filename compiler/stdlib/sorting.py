@@ -1,12 +1,20 @@
-# Sorting networks. Every step compares each element with the one whose index differs in one bit,
+# Sorting networks. Every step compares each element with the one whose index differs in some bits,
 # so that no data moves but between registers and lanes wherever the tile's layout allows.
+#
+# An extent that is no power of two is thought of as one with further elements, which go last: where
+# every step puts the element that goes first at the lower index, those never move, and `exchange`
+# keeps what it would compare with them.
 
 
-def _sort_axis(x, dim):
-    last: tl.constexpr = len(x.shape) - 1
-    axis: tl.constexpr = last if dim is None else dim
-    tl.static_assert(axis == last or axis == -1, "only the last dimension can be sorted")
-    return last
+def _axis_of(x, dim):
+    rank: tl.constexpr = len(x.shape)
+    axis: tl.constexpr = rank - 1 if dim is None else dim
+    tl.static_assert(-rank <= axis and axis < rank, "`dim` is no dimension of the tile")
+    return axis % rank
+
+
+def _is_power_of_two(extent: tl.constexpr):
+    return (extent & (extent - 1)) == 0
 
 
 # The bits of a float, arranged so that integers order them: it undoes itself.
@@ -39,10 +47,11 @@ def _from_keys(keys, dtype: tl.constexpr):
     return keys.to(dtype)
 
 
-# `falls`: whether the larger element goes first. The smaller one goes where that and the half agree.
-def _compare_exchange(keys, index, axis: tl.constexpr, distance: tl.constexpr, falls):
+# `bit`: the highest one of `distance`. `falls`: whether the larger element goes first. The smaller
+# one goes where that and the half agree.
+def _compare_exchange(keys, index, axis: tl.constexpr, distance: tl.constexpr, bit: tl.constexpr, falls):
     other = exchange(keys, axis, distance)
-    is_upper = (index & distance) != 0
+    is_upper = (index & bit) != 0
     return tl.where(is_upper == falls, tl.minimum(keys, other), tl.maximum(keys, other))
 
 
@@ -50,7 +59,8 @@ def _compare_exchange(keys, index, axis: tl.constexpr, distance: tl.constexpr, f
 def _merge_runs(keys, index, axis: tl.constexpr, length: tl.constexpr, falls):
     steps: tl.constexpr = tl._log2(length)
     for step in tl.static_range(steps):
-        keys = _compare_exchange(keys, index, axis, length >> (step + 1), falls)
+        distance: tl.constexpr = length >> (step + 1)
+        keys = _compare_exchange(keys, index, axis, distance, distance, falls)
     return keys
 
 
@@ -64,16 +74,35 @@ def _sort_runs(keys, index, axis: tl.constexpr, length: tl.constexpr, descending
     return keys
 
 
-def sort(x, dim=None, descending: tl.constexpr = False):
-    axis: tl.constexpr = _sort_axis(x, dim)
-    keys = _to_keys(x)
+# Sorts all elements, however many, in one direction: the second of two runs is read from its end.
+def _sort_all(keys, index, axis: tl.constexpr, descending: tl.constexpr):
+    stages: tl.constexpr = tl._log2(2 * keys.shape[axis] - 1)
+    for stage in tl.static_range(stages):
+        keys = _compare_exchange(keys, index, axis, (2 << stage) - 1, 1 << stage, descending)
+        keys = _merge_runs(keys, index, axis, 1 << stage, descending)
+    return keys
+
+
+def _sorted_keys(keys, axis: tl.constexpr, descending: tl.constexpr):
     index = index_along(keys, axis)
-    return _from_keys(_sort_runs(keys, index, axis, x.shape[axis], descending), x.dtype)
+    if _is_power_of_two(keys.shape[axis]):
+        return _sort_runs(keys, index, axis, keys.shape[axis], descending)
+    return _sort_all(keys, index, axis, descending)
 
 
+def sort(x, dim=None, descending: tl.constexpr = False):
+    axis: tl.constexpr = _axis_of(x, dim)
+    return _from_keys(_sorted_keys(_to_keys(x), axis, descending), x.dtype)
+
+
+# Elements that rise and then fall do not do so with others behind them: of an extent that is no
+# power of two, they are sorted as any others are.
 def bitonic_merge(x, dim=None, descending: tl.constexpr = False):
-    axis: tl.constexpr = _sort_axis(x, dim)
+    axis: tl.constexpr = _axis_of(x, dim)
     keys = _to_keys(x)
+    if not _is_power_of_two(x.shape[axis]):
+        remark(f"`bitonic_merge` of {x.shape[axis]} elements, no power of two, sorts them")
+        return _from_keys(_sorted_keys(keys, axis, descending), x.dtype)
     index = index_along(keys, axis)
     falls = (index >= 0) == descending
     return _from_keys(_merge_runs(keys, index, axis, x.shape[axis], falls), x.dtype)
@@ -83,9 +112,9 @@ def bitonic_merge(x, dim=None, descending: tl.constexpr = False):
 # place are the `k` largest of both, and rise and fall once.
 def _halve(keys, axis: tl.constexpr, k: tl.constexpr):
     count: tl.constexpr = keys.shape[axis]
-    pairs = tl.reshape(keys, keys.shape[:-1] + (count // (2 * k), 2, k))
+    pairs = tl.reshape(keys, keys.shape[:axis] + (count // (2 * k), 2, k) + keys.shape[axis + 1 :])
     best = tl.reduce(pairs, axis + 1, _larger)
-    return tl.reshape(best, keys.shape[:-1] + (count // 2,))
+    return tl.reshape(best, keys.shape[:axis] + (count // 2,) + keys.shape[axis + 1 :])
 
 
 def _best_runs(keys, axis: tl.constexpr, k: tl.constexpr):
@@ -97,19 +126,48 @@ def _best_runs(keys, axis: tl.constexpr, k: tl.constexpr):
     return _best_runs(_merge_runs(best, index, axis, k, falls), axis, k)
 
 
+def _lowest(dtype: tl.constexpr):
+    return -(1 << (dtype.primitive_bitwidth - 1)) if dtype.is_int_signed() else 0
+
+
+# The first `count` elements, or all and as many of the lowest as are missing.
+def _resized(keys, axis: tl.constexpr, count: tl.constexpr):
+    extent: tl.constexpr = keys.shape[axis]
+    if count == extent:
+        return keys
+    shape: tl.constexpr = keys.shape[:axis] + (count,) + keys.shape[axis + 1 :]
+    index = index_along(tl.zeros(shape, tl.int32), axis)
+    if count < extent:
+        return tl.gather(keys, index, axis)
+    remark(f"`topk` pads {extent} elements to {count}, a power of two")
+    found = tl.gather(keys, tl.minimum(index, extent - 1), axis)
+    return tl.where(index < extent, found, tl.full(shape, _lowest(keys.dtype), keys.dtype))
+
+
+# The `k` largest of keys, largest first.
+def _largest(keys, axis: tl.constexpr, k: tl.constexpr):
+    if keys.shape[axis] == k:
+        return _sorted_keys(keys, axis, True)
+    run: tl.constexpr = 1 << tl._log2(2 * k - 1)
+    padded = _resized(keys, axis, 1 << tl._log2(2 * keys.shape[axis] - 1))
+    runs = _sort_runs(padded, index_along(padded, axis), axis, run, True)
+    return _resized(_best_runs(runs, axis, run), axis, k)
+
+
 # The smallest elements are the largest ones of the complements.
 def topk(x, k: tl.constexpr, dim=None, descending: tl.constexpr = True):
-    axis: tl.constexpr = _sort_axis(x, dim)
-    tl.static_assert(k >= 1 and k <= x.shape[axis], "`k` lies between 1 and the size of the last dimension")
-    tl.static_assert((k & (k - 1)) == 0, "`k` is a power of two")
+    axis: tl.constexpr = _axis_of(x, dim)
+    tl.static_assert(k >= 1 and k <= x.shape[axis], "`k` lies between 1 and the size of the dimension")
     keys = _to_keys(x) if descending else ~_to_keys(x)
-    best = _best_runs(_sort_runs(keys, index_along(keys, axis), axis, k, True), axis, k)
+    best = _largest(keys, axis, k)
     found = _from_keys(best if descending else ~best, x.dtype)
     return _widened(found) if k < x.shape[axis] else found
 
 
 def flip(x, dim=None):
-    axis: tl.constexpr = len(x.shape) - 1 if dim is None else dim
+    axis: tl.constexpr = _axis_of(x, dim)
     if x.shape[axis] == 1:
         return x
-    return exchange(x, axis, x.shape[axis] - 1)
+    if _is_power_of_two(x.shape[axis]):
+        return exchange(x, axis, x.shape[axis] - 1)
+    return tl.gather(x, x.shape[axis] - 1 - index_along(x, axis), axis)

@@ -7,4 +7,4 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p + tl.arange(0, 32), tl.topk(tl.load(p + tl.arange(0, 16)), 32))
 
-# ERROR: topk-count.py:{{[0-9]+}}:{{[0-9]+}}: error: `k` lies between 1 and the size of the last dimension
+# ERROR: topk-count.py:{{[0-9]+}}:{{[0-9]+}}: error: `k` lies between 1 and the size of the dimension

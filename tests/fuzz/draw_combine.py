@@ -4,7 +4,6 @@ Needs: generator.
 Gives: COMBINE_DRAWS.
 """
 
-from .draw_shape import is_power_of_two
 from .dtypes import FP8, WIDE_FLOATS, is_float, is_int
 from .generator import INPUT_SIZE
 from .op_elementwise import arithmetic_type
@@ -81,15 +80,18 @@ def draw_scan(g):
 
 
 def draw_sort(g):
-    x = g.pick_tile(
-        lambda v: arithmetic_type(v.dtype) and v.shape[-1] <= 128 and is_power_of_two(v.shape[-1])
-    )
+    x = g.pick_tile(lambda v: arithmetic_type(v.dtype) and v.shape[-1] <= 128)
     if not x:
         return None
+    axis = g.rng.choice([-1, _axis(g, x)])
+    if g.shape(x)[axis] > 128:
+        return None
     if g.chance(0.3):
-        k = 1 << g.rng.randint(0, g.shape(x)[-1].bit_length() - 1)
-        return g.add("topk", (x,), {"k": k})
-    return g.add("sort", (x,), {"descending": g.chance(0.4)})
+        k = g.rng.randint(1, g.shape(x)[axis])
+        if g.chance(0.5):
+            k = 1 << k.bit_length() - 1
+        return g.add("topk", (x,), {"k": k, "axis": axis, "descending": g.chance(0.7)})
+    return g.add("sort", (x,), {"axis": axis, "descending": g.chance(0.4)})
 
 
 def draw_histogram(g):

@@ -183,22 +183,28 @@ def _linear(a, x, axis, reverse):
     return Value(a.dtype, out[0]), Value(x.dtype, out[1])
 
 
-@op("sort", lambda a, p: f"tl.sort({a[0]}, descending={p['descending']})")
+def _in_order(x, axis, descending):
+    data = np.sort(x.data, axis=axis)
+    error = None if x.exact else np.broadcast_to(x.error.max(axis, keepdims=True), x.shape)
+    return Value(x.dtype, np.flip(data, axis) if descending else data, error)
+
+
+@op("sort", lambda a, p: f"tl.sort({a[0]}, {p['axis']}, descending={p['descending']})")
 def sort(state, values, params):
-    (x,) = values
-    data = np.sort(x.data, axis=-1)
-    error = None if x.exact else np.broadcast_to(x.error.max(-1, keepdims=True), x.shape)
-    return Value(x.dtype, np.flip(data, -1) if params["descending"] else data, error)
+    return _in_order(values[0], params["axis"], params["descending"])
 
 
-@op("topk", lambda a, p: f"tl.topk({a[0]}, {p['k']})")
+def _topk_text(args, params):
+    return f"tl.topk({args[0]}, {params['k']}, {params['axis']}, {params['descending']})"
+
+
+@op("topk", _topk_text)
 def topk(state, values, params):
     (x,) = values
-    if params["k"] < x.shape[-1]:
+    k, axis = params["k"], params["axis"]
+    if k < x.shape[axis]:
         x = convert(x, compared_type(x.dtype))
-    data = np.flip(np.sort(x.data, axis=-1), -1)[..., : params["k"]]
-    error = None if x.exact else np.broadcast_to(x.error.max(-1, keepdims=True), data.shape)
-    return Value(x.dtype, data, error)
+    return _in_order(x, axis, params["descending"]).moved(lambda v: np.take(v, range(k), axis))
 
 
 @op("histogram", lambda a, p: f"tl.histogram({a[0]}, {p['bins']})")

@@ -430,17 +430,6 @@ def test_reshape_of_a_range(device, shape):
 
 
 @triton.jit
-def sort_kernel(out_ptr, x_ptr, N: tl.constexpr):
-    tl.store(out_ptr + tl.arange(0, N), tl.sort(tl.load(x_ptr + tl.arange(0, N))))
-
-
-def test_sort_says_what_it_takes(device):
-    out, x = device.output(48, "i32"), random(48, "i32", seed=31)
-    with pytest.raises(triton.CompilationError, match="along a power of two, got 48"):
-        sort_kernel[(1,)](out.array, device.to(x), 48)
-
-
-@triton.jit
 def cast_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
     at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     x = tl.load(x_ptr + at)
