@@ -99,7 +99,7 @@ struct Fragment {
   bool hasLowerRows, hasOddColumns;
 
   Fragment(const LinearLayout &acc)
-      : hasLowerRows(acc.shape()[acc.rank() - 2] >= 16),
+      : hasLowerRows(acc.hull()[acc.rank() - 2] >= 16),
         hasOddColumns(acc.shape()[acc.rank() - 1] >= 2) {}
   int registers() const { return (hasLowerRows ? 2 : 1) * (hasOddColumns ? 2 : 1); }
 

@@ -254,6 +254,22 @@ def test_dot(device, dtype, shape, transposed, num_warps):
         np.testing.assert_array_equal(out.numpy(), a.astype(np.int64) @ b.astype(np.int64))
 
 
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("extent", [*range(1, 18), 23, 25])
+@pytest.mark.parametrize("dtype", ["fp16", "i8", "fp32"])
+def test_dot_of_every_small_extent(device, dtype, extent, num_warps):
+    """Of 9 to 15 rows an instruction's second half of rows holds some."""
+    result = "i32" if dtype == "i8" else "fp32"
+    for m, n in ((extent, 32), (32, extent), (extent, extent)):
+        a, b = random((m, 64), dtype, 15, -4, 4), random((64, n), dtype, 16, -4, 4)
+        a, b = np.rint(a).astype(a.dtype), np.rint(b).astype(b.dtype)
+        out = device.output((m, n), result)
+        dot_kernel[(1,)](
+            out.array, device.to(a), device.to(b), 64, m, n, 32, False, "tf32", num_warps=num_warps
+        )
+        np.testing.assert_array_equal(out.numpy(), a.astype(np.float64) @ b.astype(np.float64))
+
+
 @pytest.mark.parametrize("shape", [(48, 24, 20), (5, 7, 17), (100, 30, 24), (96, 48, 48)])
 @pytest.mark.parametrize("precision", ["ieee", "tf32", "bf16x3"])
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
