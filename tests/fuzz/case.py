@@ -23,6 +23,7 @@ from .warps import has_replicas
 # What Python says to a text that a reduction broke.
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 ANY_TILE_HAS_COPIES = 1 << 32  # threads of a program
+ARRAY_TYPES = NUMPY | {"c64": np.complex64}
 FAR_ELEMENTS = 1 << 27  # arrays beyond are filled only where `places` says
 
 
@@ -67,11 +68,13 @@ class Case:
             raise Undefined("a far array without a window")
         rng = np.random.default_rng(seed)
         first, end = self.places.get(name, (0, size))
-        data = np.zeros(size, NUMPY[dtype])
+        data = np.zeros(size, ARRAY_TYPES[dtype])
         if step == "permutation":
             data[first:end] = rng.permutation(end - first)
         else:
             data[first:end] = rng.integers(low, high + 1, end - first) * step
+            if dtype == "c64":
+                data.imag[first:end] = rng.integers(low, high + 1, end - first) * step
         return data
 
     def parameters(self):

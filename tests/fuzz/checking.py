@@ -113,6 +113,9 @@ def differences(case, model, arrays):
 
 
 def _wrong(got, expected, exact):
+    if got.dtype.kind == "c":
+        parts = [_wrong(got.real, expected.real, exact), _wrong(got.imag, expected.imag, exact)]
+        return parts[0] | parts[1]
     if exact or got.dtype.kind in "iub":
         if got.dtype.kind in "iub" and not exact:
             return np.abs(got.astype(np.int64) - expected) > 1 + TOLERANCE * np.abs(expected).max()

@@ -13,6 +13,7 @@ from .generator import draw_any_extents, draw_program
 from .kind_aliases import draw_aliases
 from .kind_atomics import draw_atomics
 from .kind_chained import draw_chained, draw_gradients
+from .kind_complex import draw_complex
 from .kind_far import draw_far
 from .kind_gemm import draw_any_gemm, draw_gemm
 from .kind_host import draw_host
@@ -37,6 +38,7 @@ DRAWS = {
     "aliases": draw_aliases,
     "any-extents": draw_any_extents,
     "any-gemm": draw_any_gemm,
+    "complex": draw_complex,
 }
 WEIGHTS = {
     "statements": 4,
@@ -53,6 +55,7 @@ WEIGHTS = {
     "aliases": 2,
     "any-extents": 4,
     "any-gemm": 3,
+    "complex": 3,
 }
 """How often each is drawn."""
 

@@ -66,9 +66,10 @@ def _watched(name):
         result = plain(self, other)
         if result is NotImplemented or isinstance(other, Pointer):
             return NotImplemented
-        if result.dtype.kind in "fV":
-            wide = getattr(np.asarray(self, np.float64), name)(np.asarray(other, np.float64))
-            if not np.array_equal(wide, result.astype(np.float64)):
+        if result.dtype.kind in "fVc":
+            wide_type = np.complex128 if result.dtype.kind == "c" else np.float64
+            wide = getattr(np.asarray(self, wide_type), name)(np.asarray(other, wide_type))
+            if not np.array_equal(wide, result.astype(wide_type)):
                 Tile.memory.exact = False
         return result
 
@@ -99,6 +100,7 @@ class Language:
     float16, float32, float64 = np.float16, np.float32, np.float64
     bfloat16, int1 = ml_dtypes.bfloat16, np.bool_
     uint8, uint32, uint64 = np.uint8, np.uint32, np.uint64
+    complex64 = np.complex64
 
     def __init__(self, memory, grid):
         self.memory, self.grid, self.pid = memory, (*grid, 1, 1)[:3], (0, 0, 0)
@@ -180,6 +182,8 @@ class Language:
 
     # Dots and reductions.
     def dot(self, a, b, acc=None, input_precision=None, out_dtype=np.float32, **_):
+        if "c" in a.dtype.kind + b.dtype.kind:
+            return self._complex_dot(a, b, acc)
         if a.dtype == np.int8:
             product = np.matmul(a.astype(np.int32), b.astype(np.int32))
             return tile(product if acc is None else product + acc)
@@ -197,7 +201,18 @@ class Language:
             self.memory.exact = False
         return tile(result.astype(out_dtype))
 
+    def _complex_dot(self, a, b, acc):
+        """Dots of the parts; a real operand has but one."""
+        re, im = (None, None) if acc is None else (acc.real, acc.imag)
+        re, im = self.dot(a.real, b.real, re), self.dot(a.real, b.imag, im)
+        if a.dtype.kind == "c":
+            re, im = self.dot(-a.imag, b.imag, re), self.dot(a.imag, b.real, im)
+        return self.complex(re, im)
+
     def sum(self, x, axis=None, keep_dims=False):
+        if x.dtype.kind == "c":
+            parts = [self.sum(part, axis, keep_dims) for part in (x.real, x.imag)]
+            return self.complex(*parts)
         if x.dtype.kind in "iub":
             dtype = np.int32 if x.dtype.itemsize < 4 else x.dtype
             return tile(np.sum(np.asarray(x), axis=axis, keepdims=keep_dims, dtype=dtype))
@@ -221,6 +236,8 @@ class Language:
 
     def cumsum(self, x, axis=0):
         self.sum(x, axis)
+        if x.dtype.kind == "c":
+            return self.complex(self.cumsum(x.real, axis), self.cumsum(x.imag, axis))
         wide = np.asarray(x, np.float64 if x.dtype.kind == "f" else x.dtype)
         return tile(np.cumsum(wide, axis=axis).astype(x.dtype))
 
@@ -238,9 +255,21 @@ class Language:
     def minimum(x, y):
         return tile(np.minimum(*_meet(x, y)))
 
+    def abs(self, x):
+        if x.dtype.kind != "c":
+            return tile(np.abs(np.asarray(x)))
+        magnitude = np.abs(np.asarray(x, np.complex128))
+        if not np.array_equal(magnitude, np.floor(magnitude)):
+            self.memory.exact = False
+        return tile(magnitude.astype(np.float32))
+
     @staticmethod
-    def abs(x):
-        return tile(np.abs(np.asarray(x)))
+    def complex(re, im):
+        return tile(np.asarray(re) + 1j * np.asarray(im), np.complex64)
+
+    @staticmethod
+    def conj(x):
+        return tile(np.conj(np.asarray(x)))
 
     def floor(self, x):
         if not self.memory.exact:
@@ -269,6 +298,14 @@ class Language:
     @staticmethod
     def permute(x, dims):
         return tile(np.transpose(np.asarray(x), dims))
+
+    @staticmethod
+    def flip(x, dim):
+        return tile(np.flip(np.asarray(x), dim))
+
+    @staticmethod
+    def roll(x, shift, axis):
+        return tile(np.roll(np.asarray(x), shift, axis))
 
     @staticmethod
     def broadcast_to(x, shape):
