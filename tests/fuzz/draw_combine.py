@@ -124,6 +124,10 @@ def dot_shape(g, dtype):
             g.rng.choice([16, 48, 80, 96, 192, 7, 24]),
             g.rng.choice([16, 24, 48, 96, 112, 176, 5]),
         )
+        if g.chance(0.3):
+            m = g.rng.randint(1, 40)
+        if g.chance(0.3):
+            n = g.rng.randint(1, 40)
         return m, n, max(least, g.rng.choice([16, 24, 32, 48, 80, 96]))
     return m, n, max(least, g.rng.choice([16, 32, 32, 64]))
 

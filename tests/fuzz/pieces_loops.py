@@ -3,11 +3,12 @@
 Needs: draft.
 Gives: Sweep, positions [lo, hi) in blocks of `step`; `sweep_loop`, which opens the loop.
 How:   a loop counts elements or blocks, up or down, from 0 or from elsewhere, with `range`, `tl.range`
-       or `while`; its bounds are literals, arguments, constexprs or numbers from memory. A loop may
-       run zero times.
+       or `while`, or scalars end it by `break`; its bounds are literals, arguments, constexprs or
+       numbers from memory. A loop may run zero times.
 """
 
 import contextlib
+import random
 from dataclasses import dataclass
 
 
@@ -50,6 +51,11 @@ def sweep_loop(draft, sweep, keywords=""):
     way = "elements" if way not in ways else way
     way = "while" if draft.odd(0.15) else way
     draft.counts_up = "down" not in way
+    if exit_way := drawn_exit(draft, sweep):
+        draft.counts_up = True
+        with _left_loop(draft, sweep, exit_way) as first:
+            yield first
+        return
     if way == "while":
         with _while_loop(draft, sweep) as first:
             yield first
@@ -81,6 +87,46 @@ def _bounds(draft, sweep, way, name):
             f"({draft.number(sweep.lo)} + {name} * {step})" if sweep.lo else f"{name} * {step}"
         )
     return f"{bound(draft, low)}, {bound(draft, high)}", f"{name} * {step}"
+
+
+def drawn_exit(draft, sweep):
+    """How one loop of eight ends before its range does, by dice of its own."""
+    dice = random.Random(f"exit of {draft.case.seed} {draft.counter}")
+    if dice.random() >= 1 / 8:
+        return None
+    ways = ["first", "first", "and", "forever", "else"]
+    return dice.choice(ways + ["last", "last"] if sweep.trips else ways)
+
+
+@contextlib.contextmanager
+def _left_loop(draft, sweep, way):
+    """A loop that scalars end: before its body, or after it."""
+    step, stop = sweep.step, bound(draft, sweep.hi)
+    start, end = bound(draft, sweep.lo), draft.number(sweep.hi + draft.pick(0, 1, step, 5 * step))
+    if way in ("and", "forever"):
+        counter = draft.let("at", f"{start} + 0")
+        both = f"({counter} < {stop}) & ({counter} < {end})"
+        with draft.block("while True:" if way == "forever" else f"while {both}:"):
+            if way == "forever":
+                _break_if(draft, f"{counter} >= {stop}")
+            yield counter
+            draft.line(f"{counter} += {step}")
+        return
+    counter = draft.fresh("i")
+    with draft.block(f"for {counter} in range({start}, {end}, {step}):"):
+        if way != "last":
+            _break_if(draft, f"{counter} >= {stop}")
+        yield counter
+        if way == "last":
+            _break_if(draft, f"{counter} + {step} >= {stop}")
+    if way == "else":
+        with draft.block("else:"):
+            draft.line(f"{draft.fresh('ended')} = 1")
+
+
+def _break_if(draft, condition):
+    with draft.block(f"if {condition}:"):
+        draft.line("break")
 
 
 @contextlib.contextmanager
