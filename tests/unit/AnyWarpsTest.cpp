@@ -3,43 +3,8 @@
 #include "layout/TransposingLayout.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <bit>
-
 using namespace pantile;
 using namespace pantile::layout_testing;
-
-namespace {
-int drawOdd(Random &random) { return 2 * draw(random, 1, 15) + 1; }
-
-/// `odd` parts of a random dimension, each spread at random over 2^k warps; or, where no dimension has
-/// so many parts, fewer warps and replicas of them.
-LinearLayout drawInWarps(Random &random, const Shape &shape) {
-  const int odd = drawOdd(random),
-            powers = draw(random, 0, std::countr_zero(std::bit_floor(32u / odd)));
-  const int count = odd << powers;
-  const int dim = draw(random, 0, static_cast<int>(shape.size()) - 1);
-  const auto part = LinearLayout::oddPart(shape[dim], odd);
-  if (!part)
-    return drawLayout(random, shape, std::bit_width(unsigned(count)) - 1).withWarps(count);
-  Shape ofPart(shape);
-  ofPart[dim] = *part;
-  const LinearLayout inside = drawLayout(random, ofPart, powers);
-  Bases warp = inside.warp();
-  for (int n = 1; n < odd; n *= 2) {
-    warp.push_back(Coord(shape.size(), 0));
-    warp.back()[dim] = static_cast<int32_t>(*part * n);
-  }
-  return {shape, inside.reg(), inside.lane(), warp, count};
-}
-
-/// Shapes of which many have parts.
-Shape drawPartedShape(Random &random) {
-  Shape shape = drawShape(random);
-  shape[draw(random, 0, static_cast<int>(shape.size()) - 1)] = drawOdd(random)
-                                                               << draw(random, 0, 3);
-  return shape;
-}
-} // namespace
 
 TEST(AnyWarps, EveryElementHasOneOwnerThatExists) {
   Random random(21);

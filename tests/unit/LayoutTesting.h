@@ -1,6 +1,7 @@
 //===- LayoutTesting.h - random layouts, and what must hold of any -------------------------===//
 // Needs: layouts each of whose bases moves along one dimension, if absent registers are needed.
-// Gives: drawShape, drawLayout, expectSound and expectConverts, for the tests of layouts.
+// Gives: drawShape, drawLayout, drawInWarps (any number of warps), expectSound and expectConverts,
+//        for the tests of layouts.
 //===--------------------------------------------------------------------------------------===//
 #ifndef PANTILE_TESTS_UNIT_LAYOUTTESTING_H
 #define PANTILE_TESTS_UNIT_LAYOUTTESTING_H
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <random>
 
@@ -48,6 +50,37 @@ inline LinearLayout drawLayout(Random &random, const Shape &shape, int warps) {
   warp.resize(warps, Coord(shape.size(), 0));
   std::shuffle(lane.begin(), lane.end(), random);
   return {shape, reg, lane, warp};
+}
+
+inline int drawOdd(Random &random) { return 2 * draw(random, 1, 15) + 1; }
+
+/// `odd` parts of a random dimension, each spread at random over 2^k warps; or, where no dimension has
+/// so many parts, fewer warps and replicas of them.
+inline LinearLayout drawInWarps(Random &random, const Shape &shape) {
+  const int odd = drawOdd(random),
+            powers = draw(random, 0, std::countr_zero(std::bit_floor(32u / odd)));
+  const int count = odd << powers;
+  const int dim = draw(random, 0, static_cast<int>(shape.size()) - 1);
+  const auto part = LinearLayout::oddPart(shape[dim], odd);
+  if (!part)
+    return drawLayout(random, shape, std::bit_width(unsigned(count)) - 1).withWarps(count);
+  Shape ofPart(shape);
+  ofPart[dim] = *part;
+  const LinearLayout inside = drawLayout(random, ofPart, powers);
+  Bases warp = inside.warp();
+  for (int n = 1; n < odd; n *= 2) {
+    warp.push_back(Coord(shape.size(), 0));
+    warp.back()[dim] = static_cast<int32_t>(*part * n);
+  }
+  return {shape, inside.reg(), inside.lane(), warp, count};
+}
+
+/// Shapes of which many have parts.
+inline Shape drawPartedShape(Random &random) {
+  Shape shape = drawShape(random);
+  shape[draw(random, 0, static_cast<int>(shape.size()) - 1)] = drawOdd(random)
+                                                               << draw(random, 0, 3);
+  return shape;
 }
 
 inline bool isInside(const Shape &shape, const Coord &coord) {
