@@ -1,11 +1,12 @@
 //===- EmitConcat.cpp - tiles one after the other, side by side, and with an edge -------===//
-// Needs: tiles of one type; sizes that are powers of two in the end.
-// Gives: `cat`, `stack` and `pad`, from tile.join and tile.insert_slice.
+// Needs: tiles of one type.
+// Gives: `cat`, `stack` and `pad`, from tile.join and from parts that are put into a whole
+//        (TileParts.h).
 // How:   Two tiles of one shape are joined as pairs, and a transposition moves the new dimension
 //        before the concatenated one: no element leaves its thread. Four tiles are two pairs of
-//        such. Tiles of several sizes are inserted into a whole one by one.
+//        such. Tiles of several sizes are put into a whole one by one.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/TileParts.h"
 #include <numeric>
 
 using namespace pantile;
@@ -28,10 +29,8 @@ Runtime pairOf(Emitter &e, const Runtime &lhs, const Runtime &rhs, int64_t dim) 
 
 Runtime inserted(Emitter &e, const Runtime &part, const Runtime &whole,
                  llvm::ArrayRef<int32_t> offsets) {
-  llvm::SmallVector<int32_t> strides(offsets.size(), 1);
-  return {InsertSliceOp::create(e.b, e.loc(), e.irType(whole.type), part.ir, whole.ir, offsets,
-                                strides),
-          whole.type};
+  const llvm::SmallVector<int32_t> strides(offsets.size(), 1);
+  return putPart(e, part, whole, {llvm::SmallVector<int32_t>(offsets), strides});
 }
 
 /// Concatenates along `dim`; `size` in all.
@@ -80,19 +79,6 @@ std::optional<Tiles> tilesOf(Emitter &e, const BoundCall &call, const Value &val
   return tiles;
 }
 
-bool isPowerOfTwo(int64_t size) { return size > 0 && (size & (size - 1)) == 0; }
-
-/// Whether parts of `tile` may be put into another one; reports it otherwise.
-bool hasPowersOfTwo(Emitter &e, const Runtime &tile, SourceSpan span) {
-  if (llvm::all_of(tile.type.shape, isPowerOfTwo))
-    return true;
-  e.error(span,
-          "a tile of `" + tile.type.name() +
-              "` is put into no other: its extents are not all powers of two",
-          ErrorKind::Unsupported);
-  return false;
-}
-
 /// Whether a tile may have so many elements; reports it otherwise.
 bool isAllowed(Emitter &e, const Shape &shape, SourceSpan span) {
   std::vector<Value> sizes;
@@ -117,8 +103,6 @@ Value catTuple(Emitter &e, const BoundCall &call) {
     return Failed();
   int64_t size = 0;
   for (const Runtime &tile : *tiles) {
-    if (!hasPowersOfTwo(e, tile, span))
-      return Failed();
     Type alike = tile.type;
     alike.shape[*dim] = tiles->front().type.shape[*dim];
     if (alike != tiles->front().type)
@@ -127,12 +111,6 @@ Value catTuple(Emitter &e, const BoundCall &call) {
                                "` and `" + tile.type.name() + "`");
     size += tile.type.shape[*dim];
   }
-  if (!isPowerOfTwo(size))
-    return e.error(span,
-                   "the tiles of `cat` have " + std::to_string(size) +
-                       " elements along dimension " + std::to_string(*dim) +
-                       ", which is no power of two",
-                   ErrorKind::Unsupported);
   Shape shape = tiles->front().type.shape;
   shape[*dim] = size;
   return isAllowed(e, shape, span) ? Value(joinedAlong(e, *tiles, *dim, size)) : Value(Failed());
@@ -169,10 +147,6 @@ Value pantile::emitStack(Emitter &e, const BoundCall &call) {
     if (tile.type != tiles->front().type)
       return e.error(span, "`stack` takes tiles of one type, got `" + tiles->front().type.name() +
                                "` and `" + tile.type.name() + "`");
-  if (!isPowerOfTwo(int64_t(tiles->size())))
-    return e.error(
-        span, "`stack` takes as many tiles as a power of two, got " + std::to_string(tiles->size()),
-        ErrorKind::Unsupported);
   for (Runtime &tile : *tiles)
     tile = e.expandDims(tile, *axis).as<Runtime>();
   const int64_t count = tiles->size();
@@ -245,15 +219,10 @@ Value pantile::emitPad(Emitter &e, const BoundCall &call) {
   for (auto [size, edge] : llvm::zip_equal(shape, *edges)) {
     size += edge.first + edge.second;
     offsets.push_back(int32_t(edge.first));
-    if (!isPowerOfTwo(size))
-      return e.error(call.at("pad_width"),
-                     "`pad` makes a dimension of " + std::to_string(size) + " elements of `" +
-                         tile->type.name() + "`, which is no power of two",
-                     ErrorKind::Unsupported);
   }
   if (shape == tile->type.shape)
     return *tile;
-  if (!isAllowed(e, shape, call.at("pad_width")) || !hasPowersOfTwo(e, *tile, call.at("array")))
+  if (!isAllowed(e, shape, call.at("pad_width")))
     return Failed();
   return inserted(e, *tile, e.splat(*value, shape), offsets);
 }

@@ -1,12 +1,13 @@
 //===- TileIndex.cpp - parts of tiles, taken and replaced -------------------------------===//
 // Needs: see TileIndex.h.
-// Gives: tile.extract_slice, insert_slice, extract, and the shape operations around them.
+// Gives: parts of tiles (TileParts.h), and the shape operations around them.
 // How:   Constants select a slice first, then run-time indices select one element each along their
 //        dimensions; a negative step reverses the selection. A tile never changes: a replacement is
 //        the inverse, and with a run-time index it selects the old or the new value for each
 //        element.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/TileIndex.h"
+#include "frontend/TileParts.h"
 
 using namespace pantile;
 
@@ -57,14 +58,10 @@ bool TileIndex::addSlice(Emitter &e, const SliceValue &slice, SourceSpan span, i
   const bool rises = step > 0;
   const BigInt distance = rises ? stop - start : start - stop, stride = rises ? step : -step;
   const int64_t count = distance > 0 ? int64_t((distance + stride - 1) / stride) : 0;
-  const bool isWhole = rises && count == size;
-  if (count == 0 || (!isWhole && (count & (count - 1)) != 0)) {
+  if (count == 0) {
     e.error(span,
-            count == 0
-                ? "a slice of dimension " + std::to_string(picks.size()) + " of `" + name +
-                      "` has no elements"
-                : "a slice of dimension " + std::to_string(picks.size()) + " of `" + name +
-                      "` has " + std::to_string(count) + " elements, which is no power of two",
+            "a slice of dimension " + std::to_string(picks.size()) + " of `" + name +
+                "` has no elements",
             ErrorKind::Unsupported);
     return false;
   }
@@ -177,16 +174,6 @@ std::optional<TileIndex> TileIndex::of(Emitter &e, const Runtime &tile,
     }
   }
   addWhole(rank - index.picks.size());
-  const bool takesPart = !index.picksAll(tile) || llvm::any_of(index.picks, [](const Pick &pick) {
-    return pick.isReversed || (pick.index && pick.size > 1);
-  });
-  if (takesPart && !llvm::all_of(tile.type.shape, llvm::isPowerOf2_64)) {
-    e.error(span,
-            "a part of `" + tile.type.name() +
-                "` is neither taken nor replaced: its extents are not all powers of two",
-            ErrorKind::Unsupported);
-    return std::nullopt;
-  }
   return index;
 }
 
@@ -222,30 +209,25 @@ bool TileIndex::picksAll(const Runtime &tile) const { return constantShape() == 
 Runtime TileIndex::reversed(Emitter &e, Runtime value) const {
   for (auto [axis, pick] : llvm::enumerate(picks))
     if (pick.isReversed)
-      value.ir = ExchangeOp::create(e.b, e.loc(), e.irType(value.type), value.ir, uint32_t(axis),
-                                    uint32_t(pick.size - 1));
+      value = turnRound(e, value, axis);
   return value;
 }
 
 Runtime TileIndex::sliced(Emitter &e, const Runtime &tile) const {
   if (picksAll(tile))
     return tile;
-  llvm::SmallVector<int32_t> offsets, strides;
+  Places places;
   for (const Pick &pick : picks) {
-    offsets.push_back(int32_t(pick.first));
-    strides.push_back(int32_t(pick.stride));
+    places.offsets.push_back(int32_t(pick.first));
+    places.strides.push_back(int32_t(pick.stride));
   }
-  Type type{tile.type.element, constantShape()};
-  return {ExtractSliceOp::create(e.b, e.loc(), e.irType(type), tile.ir, offsets, strides), type};
+  return takePart(e, tile, places, constantShape());
 }
 
 Runtime TileIndex::atIndices(Emitter &e, Runtime value) const {
   for (auto [axis, pick] : llvm::enumerate(picks)) {
-    if (!pick.index || pick.size == 1)
-      continue;
-    value.type.shape[axis] = 1;
-    value.ir = ExtractOp::create(e.b, e.loc(), e.irType(value.type), value.ir, pick.index->ir,
-                                 uint32_t(axis));
+    if (pick.index && pick.size > 1)
+      value = takeAt(e, value, *pick.index, axis);
   }
   return value;
 }
@@ -292,15 +274,13 @@ Runtime TileIndex::withSlice(Emitter &e, const Runtime &tile, const Runtime &val
                              bool hasPoints) const {
   if (value.type.shape == tile.type.shape)
     return value;
-  llvm::SmallVector<int32_t> offsets, strides;
+  Places places;
   for (const Pick &pick : picks) {
     const bool isPoint = hasPoints && pick.isDropped;
-    offsets.push_back(isPoint ? 0 : int32_t(pick.first));
-    strides.push_back(isPoint ? 1 : int32_t(pick.stride));
+    places.offsets.push_back(isPoint ? 0 : int32_t(pick.first));
+    places.strides.push_back(isPoint ? 1 : int32_t(pick.stride));
   }
-  return {
-      InsertSliceOp::create(e.b, e.loc(), e.irType(tile.type), value.ir, tile.ir, offsets, strides),
-      tile.type};
+  return putPart(e, value, tile, places);
 }
 
 /// Which elements of a dimension of `size` are picked, as a line of flags; nothing if all are.

@@ -182,7 +182,7 @@ def Tile_WrapIndexOp : Tile_Op<"wrap_index", [NoMemoryEffect]> {
   let description = [{
     An index below `-extent`, or not below `extent`, gives any index of the dimension; the interpreter reports it. So the
     operation must not run where the source does not run it: it has no effect, but is not speculated.
-    - wrap_index_c1: `extent` is a power of two.
+    - wrap_index_c1: `extent` is positive.
   }];
   let arguments = (ins AnyTypeOf<[I32, I64]>:$index, I32Attr:$extent);
   let results = (outs I32:$result);

@@ -194,7 +194,7 @@ LogicalResult ExtractOp::canonicalize(ExtractOp op, PatternRewriter &rewriter) {
 
 LogicalResult WrapIndexOp::verify() {
   const int64_t extent = static_cast<int32_t>(getExtent());
-  if (extent <= 0 || (extent & (extent - 1)) != 0)
+  if (extent <= 0)
     return emitOpError() << "wrap_index_c1: extent is " << extent;
   return success();
 }
@@ -205,5 +205,5 @@ OpFoldResult WrapIndexOp::fold(FoldAdaptor adaptor) {
   const int64_t extent = getExtent();
   if (!index || index.getInt() < -extent || index.getInt() >= extent)
     return {};
-  return IntegerAttr::get(getType(), index.getInt() & (extent - 1));
+  return IntegerAttr::get(getType(), index.getInt() < 0 ? index.getInt() + extent : index.getInt());
 }

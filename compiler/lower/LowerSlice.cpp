@@ -295,8 +295,17 @@ LogicalResult lowerExtract(Lowering &l, ExtractOp op) {
 }
 
 LogicalResult lowerWrapIndex(Lowering &l, WrapIndexOp op) {
+  const int64_t extent = op.getExtent();
   llvm::Value *index = l.b.CreateZExtOrTrunc(l.scalar(op.getIndex()), l.b.getInt32Ty());
-  l.set(op.getResult(), l.b.CreateAnd(index, number(l, int64_t(op.getExtent()) - 1)));
+  if (llvm::isPowerOf2_64(extent)) {
+    l.set(op.getResult(), l.b.CreateAnd(index, number(l, extent - 1)));
+    return success();
+  }
+  llvm::Value *fromEnd = l.b.CreateAdd(index, number(l, extent));
+  llvm::Value *isNegative = l.b.CreateICmpSLT(index, l.b.getInt32(0));
+  index = l.b.CreateSelect(isNegative, fromEnd, index);
+  l.set(op.getResult(),
+        l.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index, number(l, extent - 1)));
   return success();
 }
 } // namespace

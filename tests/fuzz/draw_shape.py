@@ -115,7 +115,9 @@ def draw_flip(g):
 
 
 def _slice(g, extent, count=None):
-    """Bounds and step of as many elements as a power of two, and their number."""
+    """Bounds and step of some elements, and their number: any where the extent is, or a power of two."""
+    if not is_power_of_two(extent):
+        count = count or g.rng.randint(1, extent)
     count = count or 1 << g.rng.randint(0, extent.bit_length() - 1)
     step = 1 if count == 1 else g.rng.randint(1, min(4, (extent - 1) // (count - 1)))
     first = g.rng.randint(0, extent - 1 - step * (count - 1))
@@ -125,13 +127,8 @@ def _slice(g, extent, count=None):
     return (first or None, last + 1 if last + 1 < extent else None, step), count
 
 
-def _has_parts(value):
-    """Parts are taken of tiles whose extents are powers of two."""
-    return all(is_power_of_two(extent) for extent in value.shape)
-
-
 def draw_slice(g):
-    x = g.pick_tile(_has_parts)
+    x = g.pick_tile()
     if not x:
         return None
     slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
@@ -140,27 +137,27 @@ def draw_slice(g):
 
 def draw_at(g):
     """At a run-time index, from the start or from the end."""
-    x = g.pick_tile(lambda v: len(v.shape) > 1 and _has_parts(v))
+    x = g.pick_tile(lambda v: len(v.shape) > 1 and v.shape[-1] > 1)
     index = x and g.pick(lambda v: v.dtype in ("i32", "i64") and v.shape == ())
     if not index:
         return None
     axis = g.rng.randrange(len(g.shape(x)))
     size = g.shape(x)[axis]
-    bits = g.rng.choice([("&", size - 1), ("|", -size)])
+    low = 1 << size.bit_length() - 1
+    bits = g.rng.choice([("&", low - 1), ("|", -low)])
     made = g.add("bitwise", (index, Literal(bits[1])), {"op": bits[0]})
     return g.add("at", (x, made[0]), {"axis": axis}) if made else None
 
 
 def draw_replace(g):
     """A part of another tile, or a scalar, in the place of a part."""
-    x = g.pick_tile(_has_parts)
+    x = g.pick_tile()
     if not x:
         return None
     slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
     part = g.pick(
         lambda v: (
             v.dtype == g.dtype(x)
-            and _has_parts(v)
             and (v.shape == () or _covers(v.shape, shape) or v.shape == shape[1:])
         )
     )

@@ -94,7 +94,7 @@ func.func @shape(%x: tensor<16x8xf32>, %i: i32) {
 
 // -----
 func.func @extent(%i: i32) {
-  // expected-error @+1 {{wrap_index_c1: extent is 12}}
-  %n = tile.wrap_index %i in 12 : i32
+  // expected-error @+1 {{wrap_index_c1: extent is 0}}
+  %n = tile.wrap_index %i in 0 : i32
   return
 }

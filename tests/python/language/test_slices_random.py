@@ -11,6 +11,7 @@ import pytest
 from conftest import random
 
 SHAPES = [(16, 32), (4, 64), (64, 8), (8, 128)]
+ANY_SHAPES = [(5, 12), (6, 40), (48, 9), (7, 33), (12, 16), (8, 24)]
 DTYPES = ["i32", "i32", "i64"]
 _KERNEL = """
 import pantile as triton
@@ -37,10 +38,13 @@ class Drawn:
     def __init__(self, seed, shape):
         self.draw = python_random.Random(seed)
         self.rows, self.columns = shape
+        self.any_counts = shape in ANY_SHAPES
 
     def slice(self, extent, count=None):
         """The text of a slice of `extent` elements, and how many it takes."""
         d = self.draw
+        if self.any_counts:
+            count = count or d.randint(1, extent)
         count = count or 1 << d.randint(0, extent.bit_length() - 1)
         stride = 1 if count == 1 else d.randint(1, min(5, (extent - 1) // (count - 1)))
         first = d.randint(0, extent - 1 - stride * (count - 1))
@@ -153,15 +157,23 @@ def kernel_of(body, shape, folder, seed):
     return module.kernel
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_random_programs(device, tmp_path, seed):
-    M, N = shape = SHAPES[seed // 3 % 4]
-    dtype = DTYPES[seed % 3]
+def check_program(device, folder, seed, shape, num_warps):
+    dtype, (M, N) = DTYPES[seed % 3], shape
     body = Drawn(seed, shape).program(6)
     data = random((2 * M + 1, N), dtype, seed=seed, low=-50, high=50)
     i, j, turns = seed % 4, (seed * 7) % 5 - 2, seed % 3
     expected = in_numpy(body, data, i, j, turns)
     out = device.output(data.shape, dtype)
-    kernel = kernel_of(body, shape, tmp_path, seed)
-    kernel[(1,)](out.array, device.to(data), i, j, turns, num_warps=[1, 2, 4, 8][seed % 4])
+    kernel = kernel_of(body, shape, folder, seed)
+    kernel[(1,)](out.array, device.to(data), i, j, turns, num_warps=num_warps)
     np.testing.assert_array_equal(out.numpy(), expected, err_msg=body)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(device, tmp_path, seed):
+    check_program(device, tmp_path, seed, SHAPES[seed // 3 % 4], [1, 2, 4, 8][seed % 4])
+
+
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_random_programs_of_any_extent(device, tmp_path, seed):
+    check_program(device, tmp_path, seed, ANY_SHAPES[seed // 3 % 6], [1, 3, 4, 6, 8][seed % 5])
