@@ -78,7 +78,7 @@ SharedLayout drawShared(Random &random, const Shape &shape) {
   const int bits = 8 << draw(random, 0, 3), span = 16 << draw(random, 1, 3);
   const int64_t row = shape[order[0]] * bits / 8;
   if (span <= row && row % span == 0)
-    return SharedLayout(shape, bits, order, span).turnedBy(draw(random, 0, 2));
+    return SharedLayout(shape, bits, order, span).withSwizzleShift(draw(random, 0, 2));
   return SharedLayout(shape, bits, order, 0, draw(random, 0, 1) * 16);
 }
 
