@@ -68,6 +68,10 @@ public:
     return isEnabled(name);
   }
 
+  bool isEnabled(StringRef name) const {
+    return options.enabledPasses.contains(name.str()) && allows(name);
+  }
+
   LogicalResult run() {
     return isValid ? manager.run(module) : module.emitError("a planted error has other options");
   }
@@ -96,10 +100,6 @@ private:
     if (llvm::none_of(listed, isSame))
       listed.push_back(
           {pass.getArgument().str(), pass.getDescription().str(), kind.isOptional, kind.isDefault});
-  }
-
-  bool isEnabled(StringRef name) const {
-    return options.enabledPasses.contains(name.str()) && allows(name);
   }
 
   ModuleOp module;
@@ -158,6 +158,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     passes.add(createPlanPrograms({.keepsOccupancy = keepsOccupancy,
                                    .producer = passes.allows("nv-specialise-warps"),
                                    .persistent = passes.allows("nv-make-persistent"),
+                                   .streamK = passes.isEnabled("nv-stream-k"),
                                    .carriesAccumulators = passes.allows("carried-accumulators"),
                                    .thirdCta = thirdCta,
                                    .bufferedValues = buffersValues}));
@@ -165,7 +166,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     passes.add(createOrderRaster()); // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
-      passes.add(createStreamK({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
+      passes.add(createStreamK());
     passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
   }
   const bool carriesAccumulators = passes.choice(

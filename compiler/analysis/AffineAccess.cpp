@@ -63,6 +63,19 @@ unsigned AffineAnalysis::leafOf(Value value) {
   return it->second;
 }
 
+void AffineAnalysis::countIterationsOf(scf::ForOp loop) {
+  Value counter = loop.getInductionVar();
+  counted = {loop, *constantOf(loop.getStep()), leafOf(counter), leafOf(counter)};
+  if (constantOf(loop.getLowerBound()) == 0)
+    return;
+  counted->counter = leaves.size();
+  leaves.push_back(counter);
+}
+
+bool AffineAnalysis::isCounterOfCounted(Value value) {
+  return counted && value == counted->loop.getInductionVar();
+}
+
 void AffineAnalysis::replaceLeaf(Value from, Value to) {
   known.clear();
   auto it = numbers.find(from);
@@ -81,6 +94,10 @@ Polynomial AffineAnalysis::scalar(Value value) {
     auto form = carried(cast<BlockArgument>(value), loop);
     return form ? form->offset : Polynomial::of(leafOf(value));
   }
+  if (isCounterOfCounted(value))
+    return counted->counter == counted->number
+               ? Polynomial(counted->step) * Polynomial::of(counted->number)
+               : Polynomial::of(counted->counter);
   Operation *op = value.getDefiningOp();
   if (!op)
     return Polynomial::of(leafOf(value));
@@ -123,6 +140,8 @@ std::optional<AffineTile> AffineAnalysis::product(const AffineTile &a, const Aff
 
 /// `step` times the number of iterations before this one.
 std::optional<Polynomial> AffineAnalysis::times(scf::ForOp loop, const Polynomial &step) {
+  if (isCounterOfCounted(loop.getInductionVar()))
+    return step * Polynomial::of(counted->number);
   auto by = constantOf(loop.getStep());
   if (!by)
     return std::nullopt;

@@ -41,8 +41,21 @@ struct AffineBound {
   bool isLower = false;
 };
 
+/// A loop whose counter is `begin + number * step` of the number of the iteration.
+struct CountedLoop {
+  mlir::scf::ForOp loop;
+  int64_t step = 1;
+  unsigned number = 0, counter = 0; ///< leaves; the counter is a sum of the number where begin is 0
+};
+
 class AffineAnalysis {
 public:
+  /// Gives the forms that there are once `loop`, whose step is a positive constant, counts its iterations
+  /// and runs over some of them. Of their numbers no more is known than that they are not negative
+  /// and have the counter's type. To be called before all else.
+  void countIterationsOf(mlir::scf::ForOp loop);
+  std::optional<CountedLoop> countedLoop() const { return counted; }
+
   /// None where `value` has no such form.
   std::optional<AffineTile> tile(mlir::Value value);
   std::optional<std::vector<AffineBound>> bounds(mlir::Value mask);
@@ -82,7 +95,9 @@ private:
   std::optional<Polynomial> upperBoundOfSource(mlir::Value value, int64_t factor,
                                                llvm::SetVector<mlir::Value> &assumed);
   Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
+  bool isCounterOfCounted(mlir::Value value);
 
+  std::optional<CountedLoop> counted;
   std::vector<mlir::Value> leaves;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   llvm::DenseMap<mlir::Value, std::optional<AffineTile>> known;

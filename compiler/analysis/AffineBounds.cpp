@@ -60,6 +60,8 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
     return assumed.insert(value), true;
   if (auto arg = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
+    if (isCounterOfCounted(arg))
+      return isNonNegative(loop.getLowerBound(), assumed);
     return loop && arg == loop.getInductionVar() && !loop.getUnsignedCmp() &&
            isNonNegative(scalar(loop.getLowerBound()), assumed) &&
            constantOf(loop.getStep()).value_or(0) > 0;
@@ -137,6 +139,8 @@ std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_
   };
   if (isKernelArgument(value))
     return Polynomial(factor) * Polynomial::of(leafOf(value));
+  if (isCounterOfCounted(value))
+    return std::nullopt;
   if (auto arg = dyn_cast<BlockArgument>(value)) { // counts up to an end that is positive then
     Value end = cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound();
     auto bound = times(end, factor);

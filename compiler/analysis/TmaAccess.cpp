@@ -24,6 +24,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"
+#include "ir/Hints.h"
 #include "ir/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -154,7 +155,7 @@ private:
       int64_t known = std::gcd(coefficient, chunk);
       for (unsigned leaf : product) {
         term = term * Polynomial::of(leaf);
-        known *= std::gcd(axes->of(affine.leaf(leaf)).divisibilityOfAll(), chunk);
+        known *= std::gcd(divisorOf(leaf), chunk);
       }
       if (known % chunk != 0)
         unknown = unknown + term;
@@ -165,6 +166,21 @@ private:
       return refused("its rows are not known to begin at multiples of 16 bytes");
     access.multiples.push_back({unknown, chunk});
     return true;
+  }
+
+  /// A number that divides `leaf`. A promise about the counter of a loop that counts its iterations does
+  /// not hold for their numbers.
+  int64_t divisorOf(unsigned leaf) {
+    std::optional<CountedLoop> counted = affine.countedLoop();
+    Value value = affine.leaf(leaf);
+    if (counted && leaf == counted->number)
+      return 1;
+    if (counted && leaf == counted->counter)
+      return std::gcd(axes->of(counted->loop.getLowerBound()).divisibilityOfAll(), counted->step);
+    if (counted && counted->loop->hasAttr(indexDivisibility) &&
+        !counted->loop.isDefinedOutsideOfLoop(value))
+      return 1;
+    return axes->of(value).divisibilityOfAll();
   }
 
   bool placeOffset(const Polynomial &offset) {

@@ -128,7 +128,8 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";
   let description = [{
     Compares the ways to run a kernel with load-dot loops, and lists them in `nv.candidates` with what each takes of an SM, or why it is refused. Marks
-    the chosen one, which the passes after it apply. A kernel becomes persistent only with a producer, and only if as many CTAs fit on an SM.
+    the chosen one, which the passes after it apply. A kernel becomes persistent only with a producer, and only if as many CTAs fit on an SM. Where `nv-stream-k` is
+    switched on, CTAs split the tiles of a persistent kernel whose loop obeys its rules.
 
     In kernels such as attention, whose MMAs are waited for in their iteration, a higher occupancy is preferred to a producer: CTAs hide each other's
     waits. So is the same occupancy, if waits can be deferred by one iteration. The choice `nv-keep-occupancy` switches that rule: without it there is a
@@ -139,6 +140,7 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let options = !listconcat([Option<"keepsOccupancy", "keeps-occupancy", "bool", "true", "a higher occupancy is preferred to a producer">,
                              Option<"producer", "producer", "bool", "true", "a producer warp may load for the consumers">,
                              Option<"persistent", "persistent", "bool", "true", "a CTA may run several programs">,
+                             Option<"streamK", "stream-k", "bool", "false", "CTAs may split a program's iterations">,
                              Option<"carriesAccumulators", "carried-accumulators", "bool", "true", "waits for dots may be deferred by one iteration">],
                             producerOptions);
 }

@@ -8,6 +8,9 @@
 # RUN: %{run} --kernel counts -o - 2>&1 | FileCheck %s --check-prefix=COUNTS
 # RUN: %{run} --kernel keeps_an_operand -o - 2>&1 | FileCheck %s --check-prefix=KEEPS-AN-OPERAND
 # RUN: %{run} --kernel sums_in_halves -o - 2>&1 | FileCheck %s --check-prefix=SUMS-IN-HALVES
+# RUN: %{run} --kernel outgrows_coordinates -o - 2>&1 | FileCheck %s --check-prefix=OUTGROWS
+# RUN: %{run} --kernel promises_its_counter -o - 2>&1 | FileCheck %s --check-prefix=PROMISES
+# RUN: %{run} --kernel bounds_what_it_carries -o - 2>&1 | FileCheck %s --check-prefix=BOUNDS
 # RUN: %{run} --kernel product --disable-pass nv-make-persistent -o - 2>&1 | FileCheck %s --check-prefix=STANDS-ALONE
 import pantile
 import pantile.language as tl
@@ -42,7 +45,7 @@ def product(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# TWO-SUMS: programs are not split over CTAs: the sum is not that of one product
+# TWO-SUMS: programs are not split over CTAs: the kernel has 2 dots, not one
 # TWO-SUMS-NOT: nv.store_partial
 @pantile.jit
 def two_sums(a, b, c, stride):
@@ -71,7 +74,7 @@ def in_a_loop(a, b, c, stride):
     write(c, total, m, n, stride)
 
 
-# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
 # BEGINS-ELSEWHERE-NOT: nv.store_partial
 @pantile.jit
 def begins_elsewhere(a, b, c, stride):
@@ -83,7 +86,7 @@ def begins_elsewhere(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
 # SCALES-ITS-SUM-NOT: nv.store_partial
 @pantile.jit
 def scales_its_sum(a, b, c, stride):
@@ -95,7 +98,7 @@ def scales_its_sum(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
 # GOES-FASTER-NOT: nv.store_partial
 @pantile.jit
 def goes_faster(a, b, c, stride):
@@ -109,7 +112,7 @@ def goes_faster(a, b, c, stride):
     write(c, acc * scale, m, n, stride)
 
 
-# COUNTS: programs are not split over CTAs: more than its sum is used behind it
+# COUNTS: programs are not split over CTAs: more than its accumulator is used after it
 # COUNTS-NOT: nv.store_partial
 @pantile.jit
 def counts(a, b, c, stride):
@@ -123,7 +126,7 @@ def counts(a, b, c, stride):
     write(c, acc * seen, m, n, stride)
 
 
-# KEEPS-AN-OPERAND: programs are not split over CTAs: what stands in front of it would be done twice
+# KEEPS-AN-OPERAND: programs are not split over CTAs: what precedes it would be run more than once
 # KEEPS-AN-OPERAND-NOT: nv.store_partial
 @pantile.jit
 def keeps_an_operand(a, b, c, stride):
@@ -136,7 +139,7 @@ def keeps_an_operand(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SUMS-IN-HALVES: programs are not split over CTAs: it has no sum in fp32 that begins at zero
+# SUMS-IN-HALVES: programs are not split over CTAs: it has no fp32 accumulator that begins at zero
 # SUMS-IN-HALVES-NOT: nv.store_partial
 @pantile.jit
 def sums_in_halves(a, b, c, stride):
@@ -145,4 +148,51 @@ def sums_in_halves(a, b, c, stride):
     acc = tl.zeros((B, B), tl.float16)
     for k in range(0, stride, B):
         acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc, out_dtype=tl.float16)
+    write(c, acc, m, n, stride)
+
+
+# What TMA needs to know is lost once the counter is begin + number * step: first how large it grows, then what it is a
+# multiple of, then that pointers and counter have advanced by as much.
+# OUTGROWS: programs are not split over CTAs: in a work range, a coordinate might not fit 32 bits
+# OUTGROWS-NOT: nv.store_partial
+# OUTGROWS: nv.tma_load
+@pantile.jit
+def outgrows_coordinates(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, tl.cdiv(stride, B)):
+        acc = tl.dot(tl.load(xs), tl.load(ys), acc)
+        xs += B
+        ys += B * stride
+    write(c, acc, m, n, stride)
+
+
+# PROMISES: programs are not split over CTAs: in a work range, its rows are not known to begin at multiples of 16 bytes
+# PROMISES-NOT: nv.store_partial
+# PROMISES: nv.tma_load
+@pantile.jit
+def promises_its_counter(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, 4):
+        k = tl.multiple_of(k, 16)
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+    write(c, acc, m, n, stride)
+
+
+# BOUNDS: programs are not split over CTAs: in a work range, a bound in its mask is no number that the host knows
+# BOUNDS-NOT: nv.store_partial
+# BOUNDS: nv.tma_load
+@pantile.jit
+def bounds_what_it_carries(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(B, stride, B):
+        x = tl.load(xs, mask=(k + within < stride)[None, :], other=0.0)
+        acc = tl.dot(x, tl.load(ys + k * stride), acc)
+        xs += B
     write(c, acc, m, n, stride)

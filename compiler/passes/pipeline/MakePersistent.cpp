@@ -24,6 +24,12 @@ namespace pantile {
 
 namespace {
 
+/// Stream-K splits the tiles of a persistent kernel.
+bool isPersistent(nv::CandidateAttr chosen) {
+  return chosen && (chosen.getMap() == nv::ProgramMap::Persistent ||
+                    chosen.getMap() == nv::ProgramMap::StreamK);
+}
+
 /// Puts the body of the kernel into a loop over program numbers, from the CTA's number in steps of
 /// the number of CTAs.
 void wrap(func::FuncOp kernel) {
@@ -56,8 +62,7 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (func::FuncOp kernel : module.getOps<func::FuncOp>()) {
-      nv::CandidateAttr chosen = chosenCandidate(kernel);
-      if (!chosen || chosen.getMap() != nv::ProgramMap::Persistent)
+      if (!isPersistent(chosenCandidate(kernel)))
         continue;
       wrap(kernel);
       Launch launch = Launch::of(module);

@@ -20,6 +20,7 @@
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "passes/pipeline/SpecialisableLoops.h"
+#include "passes/pipeline/StreamKLoop.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -47,6 +48,14 @@ public:
       : kernel(kernel), options(options) {}
 
   void plan() {
+    if (!mmaLoops(kernel).empty())
+      planProducerAndPersistence();
+    if (options.streamK)
+      planStreamK();
+  }
+
+private:
+  void planProducerAndPersistence() {
     if (options.keepsOccupancy && isBetterWithoutProducer())
       return;
     if (!options.producer)
@@ -68,7 +77,6 @@ public:
       choose(withProducer);
   }
 
-private:
   void choose(Candidate candidate) {
     candidate.chosen = true;
     addCandidate(kernel, candidate);
@@ -165,6 +173,35 @@ private:
     return true;
   }
 
+  //===- stream-K --------------------------------------------------------------------------===//
+
+  /// Of a persistent kernel that was asked for it, wherever it is legal: whether it pays depends on the
+  /// launch, so the kernel itself decides that.
+  void planStreamK() {
+    Refusal refusal{kernel, nullptr, "the kernel is not persistent"};
+    nv::CandidateAttr chosen = chosenCandidate(kernel);
+    const bool isPersistent = chosen && chosen.getMap() == nv::ProgramMap::Persistent;
+    const auto plan =
+        isPersistent
+            ? pantile::planStreamK(kernel, {options.thirdCta, options.bufferedValues}, refusal)
+            : std::nullopt;
+    if (!plan)
+      return refuseStreamK(refusal);
+    choose({.map = nv::ProgramMap::StreamK,
+            .producer = true,
+            .sharedBytes = plan->demand.sharedBytes,
+            .ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand)});
+  }
+
+  void refuseStreamK(const Refusal &refusal) {
+    addCandidate(kernel,
+                 {.map = nv::ProgramMap::StreamK, .producer = true, .refused = refusal.reason});
+    InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::Persistence);
+    remark << "programs are not split over CTAs: " << refusal.reason;
+    if (refusal.culprit)
+      remark.attachNote(refusal.culprit->getLoc()) << "here";
+  }
+
   func::FuncOp kernel;
   const PlanProgramsOptions options;
   Candidate withProducer;
@@ -174,9 +211,9 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   using PlanProgramsBase::PlanProgramsBase;
   void runOnOperation() override {
     auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    if (kernels.size() == 1 && !mmaLoops(kernels[0]).empty())
-      Planner(kernels[0],
-              {keepsOccupancy, producer, persistent, carriesAccumulators, thirdCta, bufferedValues})
+    if (kernels.size() == 1)
+      Planner(kernels[0], {keepsOccupancy, producer, persistent, streamK, carriesAccumulators,
+                           thirdCta, bufferedValues})
           .plan();
   }
 };

@@ -132,7 +132,7 @@ private:
   }
 
   bool isPersistent() {
-    return map == ProgramMap::Persistent || &programBody(function) != &function.getBody().front();
+    return map != ProgramMap::AsIs || &programBody(function) != &function.getBody().front();
   }
 
   /// Inline assembly with effects: its asm string may name barriers, or the number of threads.
@@ -371,7 +371,8 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
   if (!target || !target->hasTma() || !target->hasAsyncMma() ||
       moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0)
     return std::nullopt;
-  const int warps = kernel.getOps<nv::HelperWarpOp>().empty() ? 1 : 2;
+  const bool hasHelper = map == ProgramMap::StreamK || !kernel.getOps<nv::HelperWarpOp>().empty();
+  const int warps = hasHelper ? 2 : 1;
   Collector collector(kernel, *target, affine, map, choices, warps, refusal);
   if (!collector.collect())
     return std::nullopt;

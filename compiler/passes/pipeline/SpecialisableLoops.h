@@ -46,8 +46,9 @@ struct Refusal {
   std::string reason;
 };
 
-/// How programs are run: as the IR has it, or as after MakePersistent.
-enum class ProgramMap { AsIs, Persistent };
+/// How programs are run: as the kernel stands, as MakePersistent would leave it, or StreamK after
+/// that.
+enum class ProgramMap { AsIs, Persistent, StreamK };
 
 /// What a plan may assume: options of the passes that make one.
 struct ProducerChoices {

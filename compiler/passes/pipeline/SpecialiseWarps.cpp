@@ -50,12 +50,16 @@ public:
 
   /// The number of producer warps; 0, and nothing is changed, if there can be no producer.
   FailureOr<int> run(ProducerChoices choices) {
-    if (nv::CandidateAttr chosen = chosenCandidate(function); chosen && !chosen.getProducer())
+    nv::CandidateAttr chosen = chosenCandidate(function);
+    if (chosen && !chosen.getProducer())
       return 0;
     Refusal refusal;
     std::optional<ProducerPlan> plan =
         planProducer(function, affine, ProgramMap::AsIs, choices, refusal);
     if (!plan) {
+      if (chosen && chosen.getMap() == nv::ProgramMap::StreamK)
+        return function.emitError("there is no producer for the work ranges of stream-K: ")
+               << refusal.reason;
       remarkOn(function, refusal);
       return 0;
     }

@@ -15,7 +15,6 @@
 //        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
 //        within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
-#include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Candidates.h"
@@ -33,7 +32,7 @@
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/Shares.h"
-#include "passes/pipeline/SpecialisableLoops.h"
+#include "passes/pipeline/StreamKLoop.h"
 #include "support/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -47,146 +46,17 @@ namespace {
 
 class Splitter {
 public:
-  explicit Splitter(func::FuncOp kernel) : kernel(kernel), b(kernel.getContext()) {}
+  Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
+      : kernel(kernel), b(kernel.getContext()), programs(programs), loop(found.loop),
+        product(found.mma), position(found.accumulator), bounds(found.bounds) {}
 
-  /// False: nothing has changed.
-  bool run() {
-    if (!find() || !mayRunTwice() || !carriesSumAlone() || !isFreeOfEffects())
-      return false;
+  /// Returns the bytes of a partial tile.
+  int64_t run() {
     split();
-    return true;
+    return bytes;
   }
-
-  int64_t partialBytes() const { return bytes; }
 
 private:
-  bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-    addCandidate(kernel,
-                 {.map = nv::ProgramMap::StreamK, .producer = true, .refused = reason.str()});
-    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
-    remark << "programs are not split over CTAs: " << reason;
-    if (culprit)
-      remark.attachNote(culprit->getLoc()) << "here";
-    return false;
-  }
-
-  //===- what may be cut -------------------------------------------------------------------===//
-
-  bool find() {
-    for (auto candidate : kernel.getOps<scf::ForOp>())
-      if (candidate->hasAttr(names::programs))
-        programs = candidate;
-    if (!programs)
-      return refuse(kernel, "the kernel is not persistent");
-    SmallVector<nv::AsyncMmaOpInterface> products;
-    kernel.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
-    if (products.size() != 1)
-      return refuse(kernel, "the sum is not that of one product");
-    product = products[0];
-    loop = dyn_cast<scf::ForOp>(product->getParentOp());
-    if (!loop || loop->getParentOp() != programs)
-      return refuse(product, "its loop stands in another one, or under a condition");
-    return hasCountableIterations() || refuse(loop, "its iterations cannot be counted in 32 bits");
-  }
-
-  /// Their number is a signed one of 32 bits: at most (2^32 - 2) / step + 1, and below 2^31 from a
-  /// signed number on that is not negative.
-  bool hasCountableIterations() {
-    APInt step, begin;
-    if (!loop.getInductionVar().getType().isInteger(32) ||
-        !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
-      return false;
-    const bool isHalf = !loop.getUnsignedCmp() &&
-                        matchPattern(loop.getLowerBound(), m_ConstantInt(&begin)) &&
-                        begin.isNonNegative();
-    return isHalf || step.ugt(2);
-  }
-
-  /// What stands in front of the loop, for each part.
-  bool mayRunTwice() {
-    for (Operation &op : *programs.getBody()) {
-      if (&op == loop)
-        break;
-      Operation *culprit = nullptr;
-      op.walk([&](Operation *inner) {
-        const bool isFree = isa<LoadOp>(inner) || inner->getNumRegions() != 0 ||
-                            inner->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(inner);
-        culprit = !culprit && !isFree ? inner : culprit;
-      });
-      if (culprit)
-        return refuse(loop, "what stands in front of it would be done twice", culprit);
-    }
-    return boundsAreOutside() || refuse(loop, "its bounds depend on the program");
-  }
-
-  bool boundsAreOutside() {
-    SmallVector<Value> work{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
-    while (!work.empty()) {
-      Value next = work.pop_back_val();
-      if (programs.isDefinedOutsideOfLoop(next))
-        continue;
-      Operation *op = next.getDefiningOp();
-      if (!op || op->getNumRegions() != 0 || !isPure(op) || isa<nv::ProgramAtOp>(op))
-        return false;
-      bounds.insert(op);
-      work.append(op->operand_begin(), op->operand_end());
-    }
-    return true;
-  }
-
-  /// By how much argument `index` of `part` grows in an iteration; null if not evenly.
-  static Value advanceOf(scf::ForOp part, unsigned index) {
-    Value argument = part.getRegionIterArg(index);
-    Operation *next = part.getYieldedValues()[index].getDefiningOp();
-    if (!isa_and_nonnull<AddPtrOp, arith::AddIOp>(next))
-      return {};
-    Value step = next->getOperand(0) == argument   ? next->getOperand(1)
-                 : next->getOperand(1) == argument ? next->getOperand(0)
-                                                   : Value();
-    if (!step || !part.isDefinedOutsideOfLoop(step))
-      return {};
-    const Type type = elementTypeOf(step.getType());
-    return isa<AddPtrOp>(next) || type.isInteger(32) || type.isInteger(64) ? step : Value();
-  }
-
-  bool isSum(unsigned index) {
-    return carriedAccumulatorOf(product) == loop.getRegionIterArg(index) &&
-           matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat());
-  }
-
-  bool carriesSumAlone() {
-    std::optional<unsigned> found;
-    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
-      const bool sums = isSum(i);
-      if (!sums && !advanceOf(loop, i))
-        return refuse(loop,
-                      "a value that it carries is neither a sum of products that begins at "
-                      "zero nor advances evenly",
-                      loop.getYieldedValues()[i].getDefiningOp());
-      if (!sums && !loop.getResult(i).use_empty())
-        return refuse(loop, "more than its sum is used behind it", *loop.getResult(i).user_begin());
-      if (sums)
-        found = i;
-    }
-    if (!found || !elementTypeOf(loop.getRegionIterArg(*found).getType()).isF32())
-      return refuse(loop, "it has no sum in fp32 that begins at zero");
-    position = *found;
-    return true;
-  }
-
-  bool isFreeOfEffects() {
-    Operation *culprit = nullptr;
-    loop.walk([&](Operation *op) {
-      const bool isStaging =
-          isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp,
-              nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op);
-      if (!isStaging && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-          !isMemoryEffectFree(op))
-        culprit = op;
-    });
-    return !culprit || refuse(loop, "it does more than load and multiply", culprit);
-  }
-
   //===- shares ----------------------------------------------------------------------------===//
 
   /// The fewest iterations that must be saved for each part that is handed over: writing it and
@@ -404,24 +274,22 @@ private:
   OpBuilder b;
   scf::ForOp programs, loop;
   nv::AsyncMmaOpInterface product;
-  unsigned position = 0;
+  const unsigned position;
+  const llvm::SetVector<Operation *> bounds;
   Value firstGiver;
   int64_t bytes = 0;
-  llvm::SetVector<Operation *> bounds;
 };
 
-/// Whether a producer can feed the parts of the loop.
-bool hasProducer(func::FuncOp kernel, ProducerChoices choices) {
-  AffineAnalysis affine;
+scf::ForOp programsOf(func::FuncOp kernel) {
+  return dyn_cast<scf::ForOp>(programBody(kernel).getParentOp());
+}
+
+/// Whether the plan has chosen it; where there is no plan, whether it is legal.
+bool isChosen(func::FuncOp kernel) {
+  if (nv::CandidateAttr chosen = chosenCandidate(kernel))
+    return chosen.getMap() == nv::ProgramMap::StreamK;
   Refusal refusal;
-  const auto plan = planProducer(kernel, affine, ProgramMap::AsIs, choices, refusal);
-  Candidate candidate{.map = nv::ProgramMap::StreamK, .producer = true, .refused = refusal.reason};
-  if (plan) {
-    candidate.sharedBytes = plan->demand.sharedBytes;
-    candidate.ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand);
-  }
-  addCandidate(kernel, candidate);
-  return plan.has_value();
+  return planStreamK(kernel, {}, refusal).has_value();
 }
 
 struct StreamKPass : impl::StreamKBase<StreamKPass> {
@@ -429,21 +297,17 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (kernels.size() != 1)
+    if (kernels.size() != 1 || !programsOf(kernels[0]) || !isChosen(kernels[0]))
       return;
     func::FuncOp kernel = kernels[0];
-    OwningOpRef<func::FuncOp> plain = kernel.clone();
-    Splitter splitter(kernel);
-    if (!splitter.run())
-      return;
-    if (!hasProducer(kernel, {thirdCta, bufferedValues})) {
-      kernel.getBody().takeBody(plain->getBody());
-      remarkMissed(kernel.getLoc(), Technique::Persistence)
-          << "programs are not split over CTAs: their loads could not be raised any more";
-      return;
+    Refusal refusal;
+    const std::optional<StreamKLoop> found = findStreamKLoop(kernel, refusal);
+    if (!found) {
+      kernel.emitError("the loop that stream-K was chosen for is gone: ") << refusal.reason;
+      return signalPassFailure();
     }
     Launch launch = Launch::of(module);
-    launch.partialBytes = splitter.partialBytes();
+    launch.partialBytes = Splitter(kernel, programsOf(kernel), *found).run();
     launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "programs of the last waves may be split over CTAs, which add up parts of a sum";

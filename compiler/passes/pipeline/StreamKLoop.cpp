@@ -1,0 +1,179 @@
+//===- StreamKLoop.cpp - the rules for splitting a loop's iterations over CTAs ------------===//
+// Needs: see StreamKLoop.h.
+// Gives: findStreamKLoop, planStreamK, advanceOf.
+// How:   1. The kernel has one MMA, and its loop is a part of the program itself. 2. The number of
+//        iterations fits a signed integer of 32 bits, and is the same for all programs. 3. Several
+//        CTAs may run what precedes the loop. 4. The loop carries one fp32 accumulator, which
+//        begins at zero, so that partial tiles add up to it. Everything else that it carries grows by
+//        the same amount in each iteration and is not used after the loop, so that each work range
+//        can begin with its value. 5. An iteration has no effect but to load and to multiply. 6. TMA
+//        can load for each work range. What its coordinates are then, and how much is known of them,
+//        follows from the loop's counter, which is begin + number * step of an iteration's number
+//        (AffineAnalysis::countIterationsOf).
+//===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/StreamKLoop.h"
+#include "analysis/MmaWaits.h"
+#include "analysis/Programs.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+class Finder {
+public:
+  Finder(func::FuncOp kernel, Refusal &refusal)
+      : kernel(kernel), body(programBody(kernel)), refusal(refusal) {}
+
+  std::optional<StreamKLoop> find() {
+    if (!findLoop() || !mayRunTwice() || !carriesOneAccumulator() || !isFreeOfEffects())
+      return std::nullopt;
+    return found;
+  }
+
+private:
+  bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    refusal = {at, culprit, reason.str()};
+    return false;
+  }
+
+  bool findLoop() {
+    SmallVector<nv::AsyncMmaOpInterface> mmas;
+    kernel.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
+    if (mmas.size() != 1)
+      return refuse(kernel, "the kernel has " + Twine(mmas.size()) + " dots, not one");
+    found.mma = mmas[0];
+    found.loop = dyn_cast<scf::ForOp>(found.mma->getParentOp());
+    if (!found.loop || found.loop->getBlock() != &body)
+      return refuse(found.mma, "its loop stands in another one, or under a condition");
+    return hasCountableIterations() ||
+           refuse(found.loop, "its iterations cannot be counted in 32 bits");
+  }
+
+  /// There are at most (2^32 - 2) / step + 1 of them, and fewer than 2^31 where a signed counter begins
+  /// at no negative number.
+  bool hasCountableIterations() {
+    scf::ForOp loop = found.loop;
+    APInt step, begin;
+    if (!loop.getInductionVar().getType().isInteger(32) ||
+        !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+      return false;
+    const bool isHalf = !loop.getUnsignedCmp() &&
+                        matchPattern(loop.getLowerBound(), m_ConstantInt(&begin)) &&
+                        begin.isNonNegative();
+    return isHalf || step.ugt(2);
+  }
+
+  bool mayRunTwice() {
+    for (Operation &op : llvm::make_range(body.begin(), found.loop->getIterator())) {
+      Operation *culprit = nullptr;
+      op.walk([&](Operation *inner) {
+        const bool isFree = isa<LoadOp>(inner) || inner->getNumRegions() != 0 ||
+                            inner->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(inner);
+        culprit = !culprit && !isFree ? inner : culprit;
+      });
+      if (culprit)
+        return refuse(found.loop, "what precedes it would be run more than once", culprit);
+    }
+    return findBounds() || refuse(found.loop, "its bounds depend on the program");
+  }
+
+  bool isOutsideOfPrograms(Value value) {
+    return isKernelArgument(value) || value.getParentBlock() != &body;
+  }
+
+  bool findBounds() {
+    scf::ForOp loop = found.loop;
+    SmallVector<Value> work{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (isOutsideOfPrograms(next))
+        continue;
+      Operation *op = next.getDefiningOp();
+      if (!op || op->getNumRegions() != 0 || !isPure(op) || isa<ProgramIdOp, nv::ProgramAtOp>(op))
+        return false;
+      found.bounds.insert(op);
+      work.append(op->operand_begin(), op->operand_end());
+    }
+    return true;
+  }
+
+  bool isAccumulator(unsigned index) {
+    return carriedAccumulatorOf(found.mma) == found.loop.getRegionIterArg(index) &&
+           matchPattern(found.loop.getInitArgs()[index], m_AnyZeroFloat());
+  }
+
+  bool carriesOneAccumulator() {
+    scf::ForOp loop = found.loop;
+    std::optional<unsigned> accumulator;
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+      if (isAccumulator(i))
+        accumulator = i;
+      else if (!advanceOf(loop, i))
+        return refuse(loop,
+                      "a value that it carries is neither an accumulator that begins at zero nor "
+                      "grows by the same amount in each iteration",
+                      loop.getYieldedValues()[i].getDefiningOp());
+      else if (!loop.getResult(i).use_empty())
+        return refuse(loop, "more than its accumulator is used after it",
+                      *loop.getResult(i).user_begin());
+    if (!accumulator || !elementTypeOf(loop.getRegionIterArg(*accumulator).getType()).isF32())
+      return refuse(loop, "it has no fp32 accumulator that begins at zero");
+    found.accumulator = *accumulator;
+    return true;
+  }
+
+  bool isFreeOfEffects() {
+    Operation *culprit = nullptr;
+    found.loop.walk([&](Operation *op) {
+      const bool isStaging =
+          isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp,
+              nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op);
+      if (!isStaging && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+          !isMemoryEffectFree(op))
+        culprit = op;
+    });
+    return !culprit || refuse(found.loop, "it does more than load and multiply", culprit);
+  }
+
+  func::FuncOp kernel;
+  Block &body;
+  Refusal &refusal;
+  StreamKLoop found;
+};
+
+} // namespace
+
+std::optional<StreamKLoop> findStreamKLoop(func::FuncOp kernel, Refusal &refusal) {
+  return Finder(kernel, refusal).find();
+}
+
+std::optional<ProducerPlan> planStreamK(func::FuncOp kernel, ProducerChoices choices,
+                                        Refusal &refusal) {
+  const std::optional<StreamKLoop> found = findStreamKLoop(kernel, refusal);
+  if (!found)
+    return std::nullopt;
+  AffineAnalysis affine;
+  affine.countIterationsOf(found->loop);
+  auto plan = planProducer(kernel, affine, ProgramMap::StreamK, choices, refusal);
+  if (!plan)
+    refusal.reason = "in a work range, " + refusal.reason;
+  return plan;
+}
+
+Value advanceOf(scf::ForOp loop, unsigned index) {
+  Value argument = loop.getRegionIterArg(index);
+  Operation *next = loop.getYieldedValues()[index].getDefiningOp();
+  if (!isa_and_nonnull<AddPtrOp, arith::AddIOp>(next))
+    return {};
+  Value step = next->getOperand(0) == argument   ? next->getOperand(1)
+               : next->getOperand(1) == argument ? next->getOperand(0)
+                                                 : Value();
+  if (!step || !loop.isDefinedOutsideOfLoop(step))
+    return {};
+  const Type type = elementTypeOf(step.getType());
+  return isa<AddPtrOp>(next) || type.isInteger(32) || type.isInteger(64) ? step : Value();
+}
+
+} // namespace pantile
