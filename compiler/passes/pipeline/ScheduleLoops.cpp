@@ -13,10 +13,13 @@
 //        iteration later.
 //        3. A loop whose operands have all been read when its MMA is complete takes one stage less,
 //        with such a barrier, where that lets another CTA fit.
+//        Where the stages of all loops do not fit into shared memory (SharedPlaces.h), but one
+//        fewer per loop does, each has one fewer: Triton has as many buffers.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
+#include "analysis/SharedPlaces.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -149,6 +152,50 @@ bool costsSecondCta(scf::ForOp loop, int depth, const Target &target) {
          std::min(before, target.machine().occupancy.ctasToKeep);
 }
 
+/// What becomes of the loads of a loop.
+struct LoopCopies {
+  scf::ForOp loop;
+  Schedule schedule;
+  SmallVector<std::pair<StagedLoad, int>> copies;       ///< with the bytes of one cp.async
+  SmallVector<std::pair<StagedLoad, AheadCopy>> others; ///< and why not
+};
+
+constexpr const char *costsCta = "its buffers would leave room for one block only";
+
+/// How loads are prefetched if loops have so many stages; without changing anything.
+class Scheduler {
+public:
+  Scheduler(const AxisInfoAnalysis &axes, const Target &target, const ScheduleLoopsOptions &options)
+      : axes(axes), target(target), options(options) {}
+
+  std::optional<LoopCopies> schedule(scf::ForOp loop) const {
+    const int stages = stagesOf(loop) - options.fewerBuffers;
+    const SmallVector<StagedLoad> loads = findStagedLoads(loop);
+    if (stages < 2 || loads.empty())
+      return std::nullopt;
+    LoopCopies result{loop, {}, {}, {}};
+    const bool isCostly = costsSecondBlock(loop, stages, target);
+    for (StagedLoad staged : loads) {
+      AheadCopy copy = aheadCopyOf(loop, staged.load, staged.alloc.getType(), axes);
+      if (copy.bytes > 0 && isCostly && isThroughTable(loop, staged.load))
+        copy = {0, costsCta};
+      if (copy.bytes > 0)
+        result.copies.push_back({staged, copy.bytes});
+      else
+        result.others.push_back({staged, copy});
+    }
+    if (!result.copies.empty())
+      result.schedule = chooseSchedule(loop, llvm::to_vector(llvm::make_first_range(result.copies)),
+                                       stages, target, options);
+    return result;
+  }
+
+private:
+  const AxisInfoAnalysis &axes;
+  const Target &target;
+  const ScheduleLoopsOptions options;
+};
+
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
   using ScheduleLoopsBase::ScheduleLoopsBase;
   void runOnOperation() override {
@@ -156,11 +203,46 @@ struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
     if (!target || !target->hasCpAsync())
       return;
     AxisInfoAnalysis axes(getOperation());
-    getOperation().walk([&](scf::ForOp loop) { schedule(loop, axes, *target); });
+    std::vector<LoopCopies> loops = scheduleAll(axes, *target, fewerBuffers);
+    if (!fewerBuffers && !fits(loops, *target)) {
+      std::vector<LoopCopies> fewer = scheduleAll(axes, *target, /*fewer=*/true);
+      if (fits(fewer, *target)) {
+        auto kernel = loops.front().loop->getParentOfType<func::FuncOp>();
+        remarkMissed(kernel.getLoc(), Technique::Pipelining) << givenUp;
+        loops = std::move(fewer);
+      }
+    }
+    for (const LoopCopies &next : loops)
+      mark(next);
     getOperation().walk([&](scf::WhileOp loop) { remarkWhile(loop); });
   }
 
 private:
+  static constexpr const char *givenUp = "loads are prefetched one iteration less ahead: the "
+                                         "buffers of all stages do not fit into shared memory";
+
+  std::vector<LoopCopies> scheduleAll(const AxisInfoAnalysis &axes, const Target &target,
+                                      bool fewer) {
+    const Scheduler scheduler(axes, target, {carriesAccumulators, fewer, thirdCta, bufferedValues});
+    std::vector<LoopCopies> result;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (const int stages = stagesOf(loop) - fewer; bufferedValues && stages >= 2)
+        stageValues(loop, stages, axes, target);
+      if (auto copies = scheduler.schedule(loop))
+        result.push_back(std::move(*copies));
+    });
+    return result;
+  }
+
+  bool fits(ArrayRef<LoopCopies> loops, const Target &target) {
+    llvm::DenseMap<Operation *, int64_t> stages;
+    for (const LoopCopies &next : loops)
+      for (const auto &[staged, bytes] : next.copies)
+        stages[staged.alloc] = next.schedule.depth;
+    return stages.empty() ||
+           sharedBytesWithStages(getOperation(), stages) <= target.maxSharedBytes();
+  }
+
   /// The trip count of such a loop is not known before it ends.
   void remarkWhile(scf::WhileOp loop) {
     for (auto store : loop.getAfterBody()->getOps<nv::LocalStoreOp>())
@@ -170,59 +252,30 @@ private:
             << "load is not prefetched: its loop is a `while`";
   }
 
-  /// Bytes of one cp.async of `staged`; 0, with a remark that says why, if it is not prefetched.
-  int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
-    const PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);
-    if (copy.bytes == 0) {
-      InFlightDiagnostic remark = remarkMissed(staged.load.getLoc(), Technique::Pipelining);
+  static void mark(const LoopCopies &next) {
+    for (const auto &[staged, copy] : next.others) {
+      InFlightDiagnostic remark =
+          remarkMissed(StagedLoad(staged).load.getLoc(), Technique::Pipelining);
       remark << "load is not prefetched: " << copy.reason;
       if (copy.culprit)
         remark.attachNote(copy.culprit->getLoc()) << "it may change here";
     }
-    return copy.bytes;
-  }
-
-  /// Does not prefetch an indirect (gathered) load, whose circular buffer would cost the second CTA
-  /// per SM.
-  bool leaveSynchronous(scf::ForOp loop, StagedLoad staged) {
-    if (!isIndirect(loop, staged.load))
-      return false;
-    staged.store->removeAttr(names::prefetch);
-    remarkMissed(staged.load.getLoc(), Technique::Pipelining)
-        << "load is not prefetched: its buffers would leave one CTA per SM";
-    return true;
-  }
-
-  void schedule(scf::ForOp loop, const AxisInfoAnalysis &axes, const Target &target) {
-    const int stages = stagesOf(loop) - fewerBuffers;
-    if (stages < 2)
+    if (next.copies.empty())
       return;
-    if (bufferedValues)
-      stageValues(loop, stages, axes, target);
+    scf::ForOp loop = next.loop;
+    const Schedule &schedule = next.schedule;
     Builder builder(loop);
-    SmallVector<StagedLoad> chosen;
-    for (StagedLoad &staged : findStagedLoads(loop)) {
-      if (int bytes = prefetchBytes(loop, staged, axes)) {
-        staged.store->setAttr(names::prefetch, builder.getI32IntegerAttr(bytes));
-        chosen.push_back(staged);
-      }
-    }
-    if (costsSecondCta(loop, stages, target))
-      llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveSynchronous(loop, staged); });
-    if (chosen.empty())
-      return;
-    Schedule schedule =
-        chooseSchedule(loop, chosen, stages, target,
-                       {carriesAccumulators, fewerBuffers, thirdCta, bufferedValues});
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
     loop->setAttr(names::depth, builder.getI32IntegerAttr(schedule.depth));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
     if (schedule.carriesAccumulator)
       loop->setAttr(names::carriesAccumulator, builder.getUnitAttr());
-    for (StagedLoad &staged : chosen)
+    for (auto [staged, bytes] : next.copies) {
+      staged.store->setAttr(names::prefetch, builder.getI32IntegerAttr(bytes));
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "
           << schedule.depth << " buffers";
+    }
   }
 };
 } // namespace

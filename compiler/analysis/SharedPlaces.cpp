@@ -1,0 +1,113 @@
+//===- SharedPlaces.cpp - see SharedPlaces.h -----------------------------------------------===//
+#include "analysis/SharedPlaces.h"
+#include "analysis/CtasPerSm.h"
+#include "analysis/Scratch.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+using Numbers = llvm::DenseMap<Operation *, int>;
+
+Numbers inProgramOrder(ModuleOp module) {
+  Numbers number;
+  module.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { number.insert({op, static_cast<int>(number.size())}); });
+  return number;
+}
+
+/// The outermost loop around `op`, or itself.
+int firstOf(Operation *op, const Numbers &number) {
+  int first = number.at(op);
+  for (; !isa<func::FuncOp>(op); op = op->getParentOp())
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      first = number.at(op);
+  return first;
+}
+
+SharedPlace placeOf(nv::AllocOp alloc, const Numbers &number) {
+  int end = number.at(&alloc->getBlock()->back());
+  for (Operation *user : alloc->getUsers())
+    if (isa<nv::DeallocOp>(user))
+      end = number.at(user);
+  return {alloc, bufferBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(),
+          number.at(alloc), end};
+}
+
+SharedPlace scratchOf(Operation *op, int64_t bytes, const Numbers &number) {
+  const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
+  const int at = number.at(op);
+  return {op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
+          stays ? std::numeric_limits<int>::max() : at};
+}
+
+std::vector<SharedPlace> collect(ModuleOp module, const Numbers &number) {
+  std::vector<SharedPlace> all;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto alloc = dyn_cast<nv::AllocOp>(op))
+      all.push_back(placeOf(alloc, number));
+    else if (const int64_t bytes = scratchBytes(op))
+      all.push_back(scratchOf(op, bytes, number));
+  });
+  return all;
+}
+
+void sortBySize(std::vector<SharedPlace> &all) {
+  llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
+}
+
+/// The lowest aligned offset where `next` meets none of `placed`.
+int64_t lowestFree(const SharedPlace &next, ArrayRef<SharedPlace> placed) {
+  SmallVector<const SharedPlace *> neighbours;
+  for (const SharedPlace &other : placed)
+    if (next.interferes(other))
+      neighbours.push_back(&other);
+  llvm::sort(neighbours, [](auto *a, auto *b) { return a->offset < b->offset; });
+  int64_t offset = 0;
+  for (const SharedPlace *other : neighbours) {
+    if (offset + next.bytes <= other->offset)
+      break;
+    offset = std::max(
+        offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, next.alignment)));
+  }
+  return offset;
+}
+
+} // namespace
+
+void SharedPlace::liveThroughout() { begin = 0, end = std::numeric_limits<int>::max(); }
+
+std::vector<SharedPlace> sharedPlaces(ModuleOp module) {
+  std::vector<SharedPlace> all = collect(module, inProgramOrder(module));
+  sortBySize(all);
+  return all;
+}
+
+int64_t placeAll(MutableArrayRef<SharedPlace> all) {
+  int64_t total = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].offset = lowestFree(all[i], all.take_front(i));
+    total = std::max(total, all[i].offset + all[i].bytes);
+  }
+  return total;
+}
+
+int64_t sharedBytesWithStages(ModuleOp module, const llvm::DenseMap<Operation *, int64_t> &stages) {
+  const Numbers number = inProgramOrder(module);
+  std::vector<SharedPlace> all = collect(module, number);
+  for (SharedPlace &place : all)
+    if (const auto found = stages.find(place.op); found != stages.end()) {
+      auto loop = place.op->getParentOfType<scf::ForOp>();
+      place.bytes *= found->second;
+      place.begin = number.at(loop);
+      place.end = number.at(loop.getBody()->getTerminator());
+    }
+  sortBySize(all);
+  return placeAll(all);
+}
+
+} // namespace pantile

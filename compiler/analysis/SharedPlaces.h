@@ -1,0 +1,41 @@
+//===- SharedPlaces.h - where in shared memory everything of a CTA is placed ------------------===//
+// Needs: operations with layouts.
+// Gives: what a kernel reserves and while what is live, and the offsets that AllocateShared assigns.
+//        The bytes in use also with stages and scratch that are only planned, so that passes choose
+//        what fits.
+// How:   Operations are numbered in program order. A buffer is live from its alloc to its dealloc,
+//        scratch during its one operation. Scratch that TMA or other CTAs of the cluster read is live
+//        from there to the end of the kernel; in a loop, from the start of the outermost loop. First
+//        fit: the largest reservation comes first, and each gets the lowest offset that is free
+//        while it is live.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include <vector>
+
+namespace pantile {
+
+struct SharedPlace {
+  mlir::Operation *op;
+  int64_t bytes, alignment;
+  int begin, end; ///< the first and the last operation during which it is live
+  int64_t offset = 0;
+
+  bool interferes(const SharedPlace &other) const { return begin <= other.end && other.begin <= end; }
+  void liveThroughout();
+};
+
+/// All that `module` reserves, largest first, without offsets.
+std::vector<SharedPlace> sharedPlaces(mlir::ModuleOp module);
+
+/// Gives offsets to all, which are sorted by size; returns the bytes in use.
+int64_t placeAll(llvm::MutableArrayRef<SharedPlace> all);
+
+/// The bytes in use once each buffer of `stages`, of a loop's body, is a circular buffer with so many
+/// stages, which lives as long as its loop.
+int64_t sharedBytesWithStages(mlir::ModuleOp module,
+                              const llvm::DenseMap<mlir::Operation *, int64_t> &stages);
+
+} // namespace pantile
