@@ -46,7 +46,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
                     const LaunchOptions &options) {
   if (!kernel)
     return makeError(ErrorKind::Launch, "there is no kernel to launch");
-  const LaunchState &state = *kernel->launchState;
+  const LaunchState &state = launchStateOf(*kernel);
   if (!state.planned.load(std::memory_order_acquire)) [[unlikely]]
     if (Result<void> planned = planLaunches(kernel); !planned)
       return planned;

@@ -247,7 +247,7 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   config.stream = reinterpret_cast<CUstream>(options.stream);
   config.attributes = attributes.data(), config.attributeCount = attributes.size();
   CUresult result = queueLaunch(driver, config, target.function, grid, target.plan, slots, maps,
-                                *kernel->launchState);
+                                launchStateOf(*kernel));
   workspace.noteLaunch(driver, config.stream);
   if (result) [[unlikely]]
     return failureOf(driver, result,

@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, loadedFunction, residentCtas, newLaunchState; codeHandles of
+// Gives: planLaunches, plainVariant, loadedFunction, residentCtas, launchStateOf; codeHandles of
 //        pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
@@ -30,7 +30,7 @@ Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &dat
   CUresult result =
       driver.libraryLoadData(&library, data.cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (!result)
-    data.launchState->code.push_back(
+    launchStateOf(data).code.push_back(
         {device, library, nullptr, driver.libraryUnload, driver.threadExchangeStreamCaptureMode});
   if (!result)
     result = driver.libraryGetKernel(&kernel, library, data.name.c_str());
@@ -55,7 +55,7 @@ Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data
     result = driver.funcSetAttribute(function, maxDynamicSharedBytes, data.sharedBytes);
   if (result)
     return driver.error(result, doing);
-  data.launchState->code.push_back({device, nullptr, module, nullptr, nullptr});
+  launchStateOf(data).code.push_back({device, nullptr, module, nullptr, nullptr});
   return function;
 }
 
@@ -79,7 +79,7 @@ Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice
 
 /// What is loaded on `device`.
 Result<LaunchState::Code> codeOn(const Kernel::Data &data, CUdevice device) {
-  LaunchState &state = *data.launchState;
+  LaunchState &state = launchStateOf(data);
   std::lock_guard lock(state.loading);
   const auto loaded = llvm::find_if(
       state.code, [device](const LaunchState::Code &code) { return code.device == device; });
@@ -120,10 +120,14 @@ LaunchState::~LaunchState() {
       loaded.unload(loaded.library);
 }
 
-std::shared_ptr<LaunchState> newLaunchState() { return std::make_shared<LaunchState>(); }
+LaunchState &launchStateOf(const Kernel::Data &kernel) {
+  if (LaunchState *state = kernel.launchState.get())
+    return *state;
+  return kernel.launchState.orElse(new LaunchState, [](LaunchState *made) { delete made; });
+}
 
 Result<void> planLaunches(const Kernel &kernel) {
-  LaunchState &state = *kernel->launchState;
+  LaunchState &state = launchStateOf(*kernel);
   std::lock_guard lock(state.loading);
   if (state.planned.load(std::memory_order_relaxed))
     return {};
@@ -137,7 +141,7 @@ Result<void> planLaunches(const Kernel &kernel) {
 }
 
 Result<Kernel> plainVariant(const Kernel &kernel) {
-  LaunchState &state = *kernel->launchState;
+  LaunchState &state = launchStateOf(*kernel);
   std::lock_guard lock(state.compilingPlain);
   if (state.handedOut && hasOwnLibraries(kernel->options))
     return makeError(ErrorKind::Launch,
@@ -159,7 +163,7 @@ Result<Kernel> plainVariant(const Kernel &kernel) {
 }
 
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device) {
-  LaunchState &state = *kernel->launchState;
+  LaunchState &state = launchStateOf(*kernel);
   if (device < 0 || device >= LaunchState::maxDevices)
     return makeError(ErrorKind::Launch, fmt::format("GPU {} is beyond the {} that are supported",
                                                     device, LaunchState::maxDevices));
@@ -188,7 +192,7 @@ Result<CodeHandles> codeHandles(const Kernel &kernel, int device) {
   Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
   if (!function)
     return function.error();
-  kernel->launchState->handedOut = true;
+  launchStateOf(*kernel).handedOut = true;
   Result<LaunchState::Code> code = codeOn(*kernel, scope->device());
   if (!code)
     return code.error();
@@ -202,7 +206,7 @@ Result<CodeHandles> codeHandles(const Kernel &kernel, int device) {
 Result<int> residentCtas(const Driver &driver, const Kernel &kernel, CUdevice device,
                          CUfunction function) {
   constexpr int multiprocessorCount = 16; // CUdevice_attribute
-  std::atomic<int> &resident = kernel->launchState->resident[device];
+  std::atomic<int> &resident = launchStateOf(*kernel).resident[device];
   if (int ctas = resident.load(std::memory_order_relaxed)) [[likely]]
     return ctas;
   int ctasPerSm = 0, sms = 0;

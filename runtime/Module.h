@@ -47,6 +47,9 @@ struct LaunchState {
   ~LaunchState();
 };
 
+/// That of `kernel`, made where it has none yet.
+LaunchState &launchStateOf(const Kernel::Data &kernel);
+
 /// Makes the plans of the kernel's arguments, at its first launch.
 Result<void> planLaunches(const Kernel &kernel);
 
@@ -55,8 +58,9 @@ Result<Kernel> plainVariant(const Kernel &kernel);
 
 /// The handle, if loadedFunction has returned it before; else null.
 inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {
-  return unsigned(device) < LaunchState::maxDevices
-             ? kernel->launchState->functions[device].load(std::memory_order_acquire)
+  const LaunchState *state = kernel->launchState.get();
+  return state && unsigned(device) < LaunchState::maxDevices
+             ? state->functions[device].load(std::memory_order_acquire)
              : nullptr;
 }
 

@@ -21,7 +21,7 @@ bool hasOnlyGrid(const LaunchOptions &options) {
 std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
                                                    const LaunchOptions &options) {
   const auto &driver = Driver::shared();
-  LaunchState &state = *kernel->launchState;
+  LaunchState &state = launchStateOf(*kernel);
   const CUfunction function = knownFunction(kernel, options.device);
   if (!driver || !(*driver)->launchKernelEx || !function || !hasOnlyGrid(options) ||
       !state.planned.load(std::memory_order_acquire) || kernel->workspacePerCta != 0 ||

@@ -344,7 +344,7 @@ TEST_P(LaunchThroughRecorder, RefusesACooperativeGridThatCannotRunAtOnce) {
 TEST(Driver, CooperativeProgramsThatPackHaveABlockEach) {
   Driver driver = Recorder::driver(true);
   auto data = std::make_shared<Kernel::Data>(*recordedKernel());
-  data->programsPerCta = 4, data->launchState = newLaunchState();
+  data->programsPerCta = 4;
   LaunchOptions cooperative;
   cooperative.cooperative = true;
   const std::vector<uint64_t> slots(4);
@@ -374,9 +374,9 @@ TEST(Module, NoVariantTakesThePlaceOfCodeWhoseVariablesWereInitialised) {
   for (bool isHandedOut : {false, true})
     for (const char *library : {"libdevice", "own"}) {
       auto data = std::make_shared<Kernel::Data>(*recordedKernel());
-      data->launchState = newLaunchState(), data->options.externLibs[library] = "file.bc";
+      data->options.externLibs[library] = "file.bc";
       data->compilePlain = [] { return Result<Kernel>(recordedKernel("plain")); };
-      data->launchState->handedOut = isHandedOut;
+      launchStateOf(*data).handedOut = isHandedOut;
       Result<Kernel> plain = plainVariant(Kernel(data));
       EXPECT_EQ(bool(plain), !isHandedOut || std::string_view(library) == "libdevice");
       if (!plain)

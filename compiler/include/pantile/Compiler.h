@@ -9,6 +9,7 @@
 #include "pantile/Program.h"
 #include "pantile/Remark.h"
 #include "pantile/TensorMap.h"
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,8 +70,40 @@ PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
 
 /// The driver's handles of a kernel that launches have loaded, by device. Opaque here.
 struct LaunchState;
-/// Returns the state of a kernel that no launch has loaded yet.
-PANTILE_API std::shared_ptr<LaunchState> newLaunchState();
+
+/// Keeps the state of a kernel's launches, which the first launch makes. A copy begins without one:
+/// it is another kernel.
+class LaunchSlot {
+public:
+  /// Destroys a state.
+  using Destroy = void (*)(LaunchState *);
+
+  LaunchSlot() = default;
+  LaunchSlot(const LaunchSlot &) noexcept {}
+  LaunchSlot &operator=(const LaunchSlot &) noexcept { return clear(), *this; }
+  ~LaunchSlot() { clear(); }
+  /// Returns the state; null before the first launch.
+  LaunchState *get() const { return state.load(std::memory_order_acquire); }
+  /// Returns the state, which is `made` if there was none; else `made` is destroyed. `with` destroys
+  /// the state. Any thread may call it.
+  LaunchState &orElse(LaunchState *made, Destroy with) const {
+    LaunchState *before = nullptr;
+    destroy.store(with, std::memory_order_relaxed);
+    if (state.compare_exchange_strong(before, made, std::memory_order_acq_rel))
+      return *made;
+    with(made);
+    return *before;
+  }
+
+private:
+  void clear() noexcept {
+    if (LaunchState *made = state.exchange(nullptr, std::memory_order_acq_rel))
+      destroy.load(std::memory_order_relaxed)(made);
+  }
+
+  mutable std::atomic<LaunchState *> state = nullptr;
+  mutable std::atomic<Destroy> destroy = nullptr;
+};
 
 /// Something that a compilation read in addition to its inputs: a call of a host function and its result,
 /// or a file and its digest. Both are in the cache's own encoding.
@@ -109,7 +142,7 @@ public:
     std::vector<Remark> remarks; ///< in source order, if Observe requests them
     std::vector<LaunchPrediction>
         predictions; ///< one, or one per variant, if Observe requests them
-    std::shared_ptr<LaunchState> launchState = newLaunchState(); ///< the loaded code, by device
+    LaunchSlot launchState; ///< the loaded code, by device
   };
   Kernel() = default;
   explicit Kernel(std::shared_ptr<Data> data) : data(std::move(data)) {}
