@@ -256,8 +256,10 @@ Result<void> Compilation::runGpuStages(const Target &target) {
   std::unique_ptr<AssemblerRun> assembly; // gets ready beside the stages before it
   if (observe.stopAfter == Stage::Cubin && processAssembler())
     assembly = (*processAssembler())->start(options);
-  if (Result<void> done = optimizeTiles(target, options); !done)
+  if (Result<void> done = optimizeTiles(); !done)
     return done;
+  if (Result<void> fits = fitShared(target); !fits)
+    return fits;
   if (Result<void> kept = keepAbi(); !kept)
     return kept;
   if (observe.stopAfter >= Stage::Layout && observe.stopAfter <= Stage::Mma) {
@@ -274,9 +276,9 @@ Result<void> Compilation::runGpuStages(const Target &target) {
   return assemble(assembly.get());
 }
 
-Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
+Result<void> Compilation::optimizeTiles() {
   PassClock clock(timing, dump);
-  if (mlir::failed(runGpuPasses(*module, allowed, observe, clock.observer(), without)))
+  if (mlir::failed(runGpuPasses(*module, options, observe, clock.observer(), without)))
     return irDiagnostics.takePassError(clock.failedPass);
   if (!clock.failure)
     return clock.failure;
@@ -289,12 +291,12 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   data->programsPerCta = static_cast<int>(launch.programsPerCta);
   data->ctasPerProgram = static_cast<int>(launch.ctasPerProgram);
   data->sharedBytes = launch.sharedBytes;
-  if (allowed.maxRegisters > 0 &&
+  if (options.maxRegisters > 0 &&
       module->walk([](nv::AsyncMmaOpInterface) { return mlir::WalkResult::interrupt(); })
           .wasInterrupted())
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
-  return data->sharedBytes <= target.maxSharedBytes() ? Result<void>() : fitShared(target, allowed);
+  return {};
 }
 
 /// A pass that asks more of launches than the ABI gives, and is not known to, is a mistake of ours.
@@ -309,94 +311,79 @@ Result<void> Compilation::keepAbi() {
                                fmt::join(needs, ", ")));
 }
 
-/// The producer's rings are our addition, and more so while they live beside the epilogue's
-/// scratch: what does not fit with them may fit without.
-Result<void> Compilation::fitShared(const Target &target, const Options &allowed) {
-  if (data->tensorMaps.empty())
-    return fitAtLast(target, allowed);
-  const bool raisesStores =
-      module->walk([](nv::TmaStoreOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
-  if (raisesStores)
-    giveUp("stores are not raised to tensor maps: what they go through does not fit into shared "
-           "memory",
-           Technique::TensorMaps);
-  else if (data->persistent)
-    giveUp("the kernel is not persistent: the stages of one program and the scratch of another "
-           "do not fit into shared memory",
-           Technique::Persistence);
-  else
-    giveUp("warps are not specialised: their rings do not fit into shared memory",
-           Technique::WarpSpecialisation);
-  Options plain = allowed;
-  if (raisesStores)
-    plain.disabledPasses.insert("nv-tma-stores");
-  else
-    plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
-  return optimizeAnew(target, plain);
+//===- shared memory ---------------------------------------------------------------------===//
+
+/// What a kernel can go without, in the order in which that is tried: first what a launch of Triton has
+/// not, then what keeps operands and results in shared memory. Passes choose what fits by estimates;
+/// each row is for what they cannot know before AllocateShared has run
+/// (docs/decisions/concessions-to-shared-memory.md).
+std::vector<Compilation::Concession> Compilation::concessions() {
+  auto has = [&](auto isIt) {
+    return module
+        ->walk([&](mlir::Operation *op) {
+          return isIt(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  auto readsOutsideOfLoops = [](mlir::Operation *op) {
+    return mlir::isa<nv::LocalLoadOp>(op) && !mlir::isa<mlir::scf::ForOp>(op->getParentOp());
+  };
+  auto isMmaOfFp32 = [](mlir::Operation *op) {
+    auto mma = mlir::dyn_cast<nv::AsyncMmaOpInterface>(op);
+    return mma && mma.getRhs().getType().getElementType().isF32();
+  };
+  return {
+      {"TMA does no stores: what they go through does not fit into shared memory",
+       Technique::TensorMaps, &without.tmaStores, has(llvm::IsaPred<nv::TmaStoreOp>)},
+      {"the kernel is not persistent: the stages of one program and the scratch of another do "
+       "not fit into shared memory",
+       Technique::Persistence, &without.persistence, data->persistent},
+      {"warps are not specialised: their circular buffers do not fit into shared memory",
+       Technique::WarpSpecialisation, &without.producer, has(llvm::IsaPred<nv::ProducerOp>)},
+      {"operands of dots outside of loops have no buffers of their own: they do not fit into "
+       "shared memory",
+       Technique::Pipelining, &without.operandBuffers, has(readsOutsideOfLoops)},
+      {"loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
+       "shared memory",
+       Technique::Pipelining, &without.lastStage, true},
+      {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",
+       Technique::TensorCores, &without.fp32OnWgmma, has(isMmaOfFp32)},
+      {"results are stored from where dots leave them: what they would go through does not fit "
+       "into shared memory",
+       Technique::GlobalMemory, &without.resultBuffers, true}};
 }
 
-/// Products outside of loops do with one operand in shared memory at a time. Where a product takes
-/// its operands from registers, a buffer less does for copies that run as far ahead, and Triton has
-/// no more; here they run an iteration less ahead then. mma.sync takes fp32 from one buffer each, or
-/// from none. After that, results do without the way
-/// through shared memory that would make their stores whole lines.
-Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed) {
-  struct Resort {
-    bool &isTaken;
-    const char *message;
-    Technique technique;
-    bool mayHelp = true;
-  };
-  auto readsOutsideOfLoops = [](nv::LocalLoadOp load) {
-    return mlir::isa<mlir::scf::ForOp>(load->getParentOp()) ? mlir::WalkResult::advance()
-                                                            : mlir::WalkResult::interrupt();
-  };
-  auto isMmaOfFp32 = [](nv::AsyncMmaOpInterface mma) {
-    return mma.getRhs().getType().getElementType().isF32() ? mlir::WalkResult::interrupt()
-                                                           : mlir::WalkResult::advance();
-  };
-  const Resort resorts[] = {
-      {without.operandsInPlace,
-       "operands of products outside of loops have no buffers of their own: they do not fit into "
-       "shared memory",
-       Technique::Pipelining, module->walk(readsOutsideOfLoops).wasInterrupted()},
-      {without.fewerBuffers,
-       "loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
-       "shared memory",
-       Technique::Pipelining},
-      {without.fp32OnMmaSync,
-       "products of fp32 do not run on wgmma: what it reads does not fit into shared memory",
-       Technique::TensorCores, module->walk(isMmaOfFp32).wasInterrupted()},
-      {without.storesInPlace,
-       "results are stored from where products leave them: what they would go through does not "
-       "fit into shared memory",
-       Technique::GlobalMemory}};
-  if (requiredBytes == 0)
-    requiredBytes = data->sharedBytes;
-  for (const Resort &resort : resorts)
-    if (resort.mayHelp && !resort.isTaken) {
-      resort.isTaken = true;
-      giveUp(resort.message, resort.technique);
-      return optimizeAnew(target, allowed);
-    }
-  return makeError(ErrorKind::Resources,
-                   fmt::format("out of resource: shared memory, Required: {}, Hardware limit: {}. "
-                               "Reducing block sizes or `num_stages` may help.",
-                               requiredBytes, target.maxSharedBytes()));
+/// Compiles again without one thing after the other until shared memory suffices.
+Result<void> Compilation::fitShared(const Target &target) {
+  int64_t required = 0; // without what launches of Triton have not
+  while (data->sharedBytes > target.maxSharedBytes()) {
+    if (required == 0 && data->tensorMaps.empty())
+      required = data->sharedBytes;
+    const std::vector<Concession> all = concessions();
+    const auto next =
+        llvm::find_if(all, [](const Concession &one) { return one.mayHelp && !*one.isTaken; });
+    if (next == all.end())
+      return makeError(ErrorKind::Resources,
+                       fmt::format("out of resource: shared memory, Required: {}, Hardware limit: "
+                                   "{}. Reducing block sizes or `num_stages` may help.",
+                                   required, target.maxSharedBytes()));
+    *next->isTaken = true;
+    giveUp(*next);
+    module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
+    if (Result<void> simplified = simplifyTiles(); !simplified)
+      return simplified;
+    if (Result<void> done = optimizeTiles(); !done)
+      return done;
+  }
+  return {};
 }
 
 /// What was said of the attempt is void, but for why those before it failed.
-void Compilation::giveUp(std::string reason, Technique technique) {
+void Compilation::giveUp(const Concession &concession) {
   irDiagnostics.takeRemarks();
-  givenUp.emplace_back(std::move(reason), technique);
-  for (const auto &[message, about] : givenUp)
-    remarkOn(message, Remark::Kind::Missed, about);
-}
-
-Result<void> Compilation::optimizeAnew(const Target &target, const Options &allowed) {
-  module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
-  Result<void> simplified = simplifyTiles();
-  return simplified ? optimizeTiles(target, allowed) : simplified;
+  givenUp.push_back(concession);
+  for (const Concession &one : givenUp)
+    remarkOn(one.reason, Remark::Kind::Missed, one.technique);
 }
 
 Result<void> Compilation::generateCode(const Target &target) {

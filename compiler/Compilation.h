@@ -34,6 +34,14 @@ public:
   Result<std::shared_ptr<Kernel::Data>> run();
 
 private:
+  /// What a kernel can go without for shared memory.
+  struct Concession {
+    std::string reason;
+    Technique technique;
+    bool *isTaken; ///< of `without`
+    bool mayHelp;  ///< the kernel has it
+  };
+
   bool retryWithLessOverlap();
   Result<void> runStages();
   Result<void> printTree();
@@ -42,11 +50,10 @@ private:
   Result<void> prepareInterpreter();
   void predict();
   Result<void> runGpuStages(const Target &target);
-  Result<void> optimizeTiles(const Target &target, const Options &allowed);
-  void giveUp(std::string reason, Technique technique);
-  Result<void> optimizeAnew(const Target &target, const Options &allowed);
-  Result<void> fitShared(const Target &target, const Options &allowed);
-  Result<void> fitAtLast(const Target &target, const Options &allowed);
+  Result<void> optimizeTiles();
+  std::vector<Concession> concessions();
+  Result<void> fitShared(const Target &target);
+  void giveUp(const Concession &concession);
   Result<void> generateCode(const Target &target);
   Result<void> assemble(AssemblerRun *assembly);
   Result<void> keepAbi();
@@ -76,11 +83,10 @@ private:
   StageDump dump;
   std::optional<Error> dumpFailure;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::OwningOpRef<mlir::ModuleOp> pristine;             ///< as emitted, for reproducers
-  std::vector<std::pair<std::string, Technique>> givenUp; ///< what did not fit, and of what
-  Concessions without;       ///< what it goes without for shared memory so far
-  int64_t requiredBytes = 0; ///< of shared memory, without what we add; 0: it fits
-  std::string serialised;    ///< why the assembler lets no wgmma overlap; empty: it does
+  mlir::OwningOpRef<mlir::ModuleOp> pristine; ///< as emitted, for reproducers
+  std::vector<Concession> givenUp;            ///< so far
+  Concessions without;                        ///< the same, as passes take it
+  std::string serialised; ///< why the assembler lets no wgmma overlap; empty: it does
   std::shared_ptr<Kernel::Data> data = std::make_shared<Kernel::Data>();
 };
 

@@ -128,13 +128,13 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createSplitOverCluster()); // fixes what each block holds, so before layouts
   passes.add(createApproximateExp());   // while tiles are seen through no conversion
   passes.need(
-      createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnMmaSync}));
+      createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnWgmma}));
   passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper");
   passes.need(createAssignLayouts(
       {.inWarpStores = passes.choice("in-warp-stores",
                                      "within tile-assign-layouts: a warp writes its own part of a "
                                      "dot's result"),
-       .storesInPlace = without.storesInPlace}));
+       .storesInPlace = without.resultBuffers}));
   passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createHoistInvariants());
@@ -144,7 +144,7 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
-  passes.need(createStageOperands({.inPlace = without.operandsInPlace}));
+  passes.need(createStageOperands({.inPlace = without.operandBuffers}));
   bool thirdCta = false;
   const bool buffersValues = passes.allows("buffered-values");
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
@@ -155,19 +155,21 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     thirdCta = passes.offeredChoice(
         "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
                      "scratch that are added cost a third CTA per SM");
-    passes.add(createPlanPrograms({.keepsOccupancy = keepsOccupancy,
-                                   .producer = passes.allows("nv-specialise-warps"),
-                                   .persistent = passes.allows("nv-make-persistent"),
-                                   .streamK = passes.isEnabled("nv-stream-k"),
-                                   .carriesAccumulators = passes.allows("carried-accumulators"),
-                                   .thirdCta = thirdCta,
-                                   .bufferedValues = buffersValues}));
+    passes.add(createPlanPrograms(
+        {.keepsOccupancy = keepsOccupancy,
+         .producer = passes.allows("nv-specialise-warps") && !without.producer,
+         .persistent = passes.allows("nv-make-persistent") && !without.persistence,
+         .streamK = passes.isEnabled("nv-stream-k"),
+         .carriesAccumulators = passes.allows("carried-accumulators"),
+         .thirdCta = thirdCta,
+         .bufferedValues = buffersValues}));
     passes.add(createMakePersistent());
     passes.add(createOrderRaster()); // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
       passes.add(createStreamK());
-    passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
+    if (!without.producer)
+      passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
   }
   const bool carriesAccumulators = passes.choice(
       "carried-accumulators", "within nv-schedule-loops: stages for products that end in the "
@@ -176,7 +178,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                    "product reads as they are");
   if (passes.allows("nv-expand-pipeline")) // for the next alone; later passes take it as done
     passes.add(createScheduleLoops({.carriesAccumulators = carriesAccumulators,
-                                    .fewerBuffers = without.fewerBuffers,
+                                    .fewerBuffers = without.lastStage,
                                     .thirdCta = thirdCta,
                                     .bufferedValues = buffersValues}));
   passes.add(createExpandPipeline());
@@ -197,9 +199,10 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   const bool reducesByTma =
       passes.choice("tma-reductions", "within nv-tma-stores: TMA adds the sums of "
                                       "loops with products that relaxed atomics would add");
-  passes.add(createTmaStores(
-      {.all = options.enabledPasses.contains("nv-tma-stores"),
-       .sums = reducesByTma}));    // the circular buffers are known, and addresses still there
+  if (!without.tmaStores)
+    passes.add(createTmaStores(
+        {.all = options.enabledPasses.contains("nv-tma-stores"),
+         .sums = reducesByTma}));  // the circular buffers are known, and addresses still there
   passes.add(createCountStages()); // turns are looked at by nobody else any more
   addSimplification(passes);
   passes.add(createHoistInvariants());

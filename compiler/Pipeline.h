@@ -16,13 +16,15 @@ using PassObserver =
 /// "nv-insert-barriers+test-plant-error:kind=drop-barrier at=2" has the compiler make a mistake.
 constexpr llvm::StringLiteral plantedError = "+test-plant-error:";
 
-/// What a kernel goes without whose tiles do not fit into shared memory, in the order in which that is
-/// tried.
+/// What a kernel goes without because it does not fit into shared memory.
 struct Concessions {
-  bool operandsInPlace = false; ///< dots outside of loops take their operands from registers
-  bool fewerBuffers = false;    ///< loops prefetch through one buffer less than they have stages
-  bool fp32OnMmaSync = false;   ///< which takes it from one buffer each, or from none
-  bool storesInPlace = false;   ///< dots' results take no way through shared memory
+  bool tmaStores = false;      ///< threads store results
+  bool persistence = false;    ///< each program has a CTA of its own
+  bool producer = false;       ///< all warps load
+  bool operandBuffers = false; ///< dots outside of loops take their operands from registers
+  bool lastStage = false;      ///< loops have a stage less
+  bool fp32OnWgmma = false;    ///< dots of fp32 run on mma.sync, with one buffer each or none
+  bool resultBuffers = false;  ///< dots' results take no way through shared memory
 };
 
 /// Simplifies layout-free tile IR: what both the CPU and the GPU start from.

@@ -25,18 +25,8 @@ int64_t elements(const LinearLayout &layout) {
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 16); }
 
 int64_t convertBytes(ConvertLayoutOp op) {
-  const unsigned bits = storageBits(elementTypeOf(op.getType()));
-  const LinearLayout from = layoutOf(op.getSrc().getType()), to = layoutOf(op.getType());
-  switch (conversionKind(from, to, bits)) {
-  case ConversionKind::Registers:
-  case ConversionKind::Shuffles:
-    return 0;
-  case ConversionKind::WarpShared:
-    return to.numWarps() * warpConversion(from, to, bits)->bytesOfWarp();
-  case ConversionKind::Shared:
-    return aligned(conversionScratch(from, to, bits).bytes());
-  }
-  llvm_unreachable("all kinds are handled");
+  return conversionBytes(layoutOf(op.getSrc().getType()), layoutOf(op.getType()),
+                         storageBits(elementTypeOf(op.getType())));
 }
 
 int64_t reduceBytes(ReduceOp op) {
@@ -144,6 +134,19 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
        (plan->regChoices.size() == 1 && plan->numShuffles() <= limits.shufflesInPlace)))
     return ConversionKind::Shuffles;
   return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
+}
+
+int64_t pantile::conversionBytes(const LinearLayout &from, const LinearLayout &to, unsigned bits) {
+  switch (conversionKind(from, to, bits)) {
+  case ConversionKind::Registers:
+  case ConversionKind::Shuffles:
+    return 0;
+  case ConversionKind::WarpShared:
+    return to.numWarps() * warpConversion(from, to, bits)->bytesOfWarp();
+  case ConversionKind::Shared:
+    return aligned(conversionScratch(from, to, bits).bytes());
+  }
+  llvm_unreachable("all kinds are handled");
 }
 
 SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLayout &to,

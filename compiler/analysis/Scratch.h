@@ -29,6 +29,9 @@ ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, 
 /// the swizzle that has the fewest bank conflicts.
 SharedLayout conversionScratch(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 
+/// Bytes of shared memory that such a conversion takes.
+int64_t conversionBytes(const LinearLayout &from, const LinearLayout &to, unsigned bits);
+
 /// Bytes of one operand's partial results, when several warps share the reduced dimension.
 int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
 /// Bytes of one operand's totals per warp, for one run of warp bits of a scan that starts at bit

@@ -4,6 +4,7 @@
 #include "analysis/Scratch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "support/MachineModel.h"
 #include <limits>
 
 using namespace mlir;
@@ -38,11 +39,16 @@ SharedPlace placeOf(nv::AllocOp alloc, const Numbers &number) {
           number.at(alloc), end};
 }
 
-SharedPlace scratchOf(Operation *op, int64_t bytes, const Numbers &number) {
+SharedPlace scratchOf(Operation *op, const Numbers &number) {
   const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
   const int at = number.at(op);
-  return {op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
+  return {op, scratchBytes(op), scratchAlignment(op), stays ? firstOf(op, number) : at,
           stays ? std::numeric_limits<int>::max() : at};
+}
+
+SharedPlace scratchOfTmaStore(Operation *store, int64_t bytes, const Numbers &number) {
+  return {store, bytes, InstructionSet::boxAlignment, firstOf(store, number),
+          std::numeric_limits<int>::max()};
 }
 
 std::vector<SharedPlace> collect(ModuleOp module, const Numbers &number) {
@@ -50,8 +56,8 @@ std::vector<SharedPlace> collect(ModuleOp module, const Numbers &number) {
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto alloc = dyn_cast<nv::AllocOp>(op))
       all.push_back(placeOf(alloc, number));
-    else if (const int64_t bytes = scratchBytes(op))
-      all.push_back(scratchOf(op, bytes, number));
+    else if (SharedPlace scratch = scratchOf(op, number); scratch.bytes > 0)
+      all.push_back(scratch);
   });
   return all;
 }
@@ -96,16 +102,20 @@ int64_t placeAll(MutableArrayRef<SharedPlace> all) {
   return total;
 }
 
-int64_t sharedBytesWithStages(ModuleOp module, const llvm::DenseMap<Operation *, int64_t> &stages) {
+int64_t sharedBytesWith(ModuleOp module, const SharedChange &change) {
   const Numbers number = inProgramOrder(module);
   std::vector<SharedPlace> all = collect(module, number);
+  if (change.isGone)
+    llvm::erase_if(all, [&](const SharedPlace &place) { return change.isGone(place.op); });
   for (SharedPlace &place : all)
-    if (const auto found = stages.find(place.op); found != stages.end()) {
+    if (const auto found = change.stages.find(place.op); found != change.stages.end()) {
       auto loop = place.op->getParentOfType<scf::ForOp>();
       place.bytes *= found->second;
       place.begin = number.at(loop);
       place.end = number.at(loop.getBody()->getTerminator());
     }
+  for (auto [store, bytes] : change.tmaStores)
+    all.push_back(scratchOfTmaStore(store, bytes, number));
   sortBySize(all);
   return placeAll(all);
 }

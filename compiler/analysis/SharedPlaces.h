@@ -13,6 +13,7 @@
 #include "ir/Tile.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include <functional>
 #include <vector>
 
 namespace pantile {
@@ -33,9 +34,18 @@ std::vector<SharedPlace> sharedPlaces(mlir::ModuleOp module);
 /// Gives offsets to all, which are sorted by size; returns the bytes in use.
 int64_t placeAll(llvm::MutableArrayRef<SharedPlace> all);
 
-/// The bytes in use once each buffer of `stages`, of a loop's body, is a circular buffer with so many
-/// stages, which lives as long as its loop.
-int64_t sharedBytesWithStages(mlir::ModuleOp module,
-                              const llvm::DenseMap<mlir::Operation *, int64_t> &stages);
+/// What a pass is about to change.
+struct SharedChange {
+  /// Buffers of a loop's body that become circular buffers of so many stages, each as long as its loop
+  /// lives.
+  llvm::DenseMap<mlir::Operation *, int64_t> stages;
+  /// Stores that TMA does, through so many bytes of scratch.
+  llvm::DenseMap<mlir::Operation *, int64_t> tmaStores;
+  /// Whether an operation has no scratch then; may be null.
+  std::function<bool(mlir::Operation *)> isGone;
+};
+
+/// The bytes in use once that is done.
+int64_t sharedBytesWith(mlir::ModuleOp module, const SharedChange &change);
 
 } // namespace pantile

@@ -59,11 +59,12 @@ const std::vector<Variant> &variantsOn(const Target &target) {
         "nv-defer-waits"},
        {}},
       {"little shared memory",
-       {"nv-make-persistent"},
-       {.operandsInPlace = true,
-        .fewerBuffers = true,
-        .fp32OnMmaSync = true,
-        .storesInPlace = true}}};
+       {},
+       {.persistence = true,
+        .operandBuffers = true,
+        .lastStage = true,
+        .fp32OnWgmma = true,
+        .resultBuffers = true}}};
   static const std::vector<Variant> first = {all.front()};
   return target.hasTma() ? all : first;
 }

@@ -8,6 +8,7 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=PLAN
+# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --num-stages 15 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=SPLIT
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=WHOLE
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
@@ -18,7 +19,7 @@
 # RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # ALONE: nv.launch<{{.*}}ctas_per_sm = 4
 # ALONE-NOT: nv.producer {
-# SAID: [[@LINE+33]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
+# SAID: [[@LINE+37]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
 # STARVED: remark: warps are not specialised: a producer leaves too few registers
 # CARRIED: remark: warps are not specialised: as many CTAs share an SM without a producer, and waits are deferred by one iteration
 # TILES: remark: warps are not specialised: 2 CTAs per SM fill each other's waits, and with a producer there are 1
@@ -27,6 +28,10 @@
 # PLAN: programs: persistent
 # PLAN: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 3 per SM
 # PLAN-NEXT: candidate: persistent, a producer: about {{[0-9]+}} bytes of shared memory, 2 per SM; taken
+# 15 stages do not fit into shared memory, a producer's or others: there are 14.
+# LARGE: programs: grid
+# LARGE: candidate: grid, a producer: its circular buffers do not fit into shared memory
+# LARGE: channel [64, 64] x f16: depth 14 via cp_async
 # Stream-K splits the tiles of a persistent kernel, if asked.
 # SPLIT: programs: stream-K
 # SPLIT: candidate: persistent, a producer: about {{[0-9]+}} bytes of shared memory, 2 per SM{{$}}

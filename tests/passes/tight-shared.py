@@ -13,8 +13,8 @@ import pantile.language as tl
 # FEWER-NOT: results are stored from where
 # FEWER: remark: load is prefetched 6 iterations ahead into 7 buffers
 # FEWER: shared_bytes = 229376
-# PLACE: remark: loads are prefetched an iteration less ahead
-# PLACE: remark: results are stored from where products leave them: what they would go through does not fit into shared memory
+# PLACE-NOT: remark: loads are prefetched an iteration less ahead
+# PLACE: remark: results are stored from where dots leave them: what they would go through does not fit into shared memory
 # PLACE-NOT: tile.convert_layout{{.*}}256x256xf32
 # PLACE: tile.store
 # NOT: error: out of resource: shared memory, Required: 524288, Hardware limit: 232448
@@ -30,7 +30,7 @@ def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K
 
 
 # One operand after the other, where both do not fit.
-# STRAIGHT: remark: operands of products outside of loops have no buffers of their own: they do not fit into shared memory
+# STRAIGHT: remark: operands of dots outside of loops have no buffers of their own: they do not fit into shared memory
 # STRAIGHT: shared_bytes = 131072
 @triton.jit
 def straight(a, b, c):

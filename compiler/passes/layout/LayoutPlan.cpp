@@ -4,6 +4,8 @@
 //===-------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutPlan.h"
 
+#include "analysis/Scratch.h"
+#include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +23,15 @@ OpResult carriedResult(BlockArgument argument) {
   return loop ? loop.getTiedLoopResult(argument) : OpResult();
 }
 } // namespace
+
+/// Whether what is stored may go through shared memory from one layout to the other.
+static bool fitsIntoShared(StoreOp store, LayoutAttr from, LayoutAttr to) {
+  auto tile = cast<RankedTensorType>(store.getValue().getType());
+  const unsigned bits = storageBits(tile.getElementType());
+  const int64_t most = machineOf(store).sm.sharedBytesOfCta;
+  return tile.getNumElements() * bits / 8 <= most / 2 || // no scratch is twice as large as its tile
+         conversionBytes(from.getLinear(), to.getLinear(), bits) <= most;
+}
 
 bool LayoutPlan::isFree(Value value) const { return isTile(value) && !native(value); }
 
@@ -104,6 +115,12 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
     if (!keep && ofDot)
       if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))
         chosen = inWarps;
+    if (ofDot && !fitsIntoShared(store, own, chosen)) {
+      chosen = own;
+      remarkMissed(store.getLoc(), Technique::GlobalMemory)
+          << "results are stored from where dots leave them: what they would go through does not "
+             "fit into shared memory";
+    }
     workLayout[store] = chosen;
   });
 }

@@ -16,6 +16,7 @@
 #include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
 #include "analysis/Scratch.h"
+#include "analysis/SharedPlaces.h"
 #include "ir/Remarks.h"
 #include "layout/WarpBoxes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -126,9 +127,10 @@ public:
     for (Write store : stores)
       if (auto found = check(store))
         candidates.push_back(std::move(*found));
+    bool isAnyConverted = false;
     for (TmaStoreCandidate &next : candidates)
-      convert(next);
-    if (candidates.empty())
+      isAnyConverted |= convert(next);
+    if (!isAnyConverted)
       return;
     Operation *end = kernel.getBody().front().getTerminator();
     b.setInsertionPoint(end);
@@ -279,12 +281,16 @@ private:
 
   //===- the store itself ------------------------------------------------------------------===//
 
+  /// Bytes of scratch of all warps if that of each holds so many pieces.
+  static int64_t scratchOf(const TmaStoreCandidate &candidate, int64_t pieces) {
+    return layoutOf(candidate.value.getType()).numWarps() * pieces * candidate.boxes.shared.bytes();
+  }
+
   /// Shared memory of a CTA if a warp's scratch holds `pieces`. In a persistent kernel, and for
   /// sums in a loop, circular buffers are live during the store; else the store may reuse their
   /// bytes.
   int64_t bytesWith(const TmaStoreCandidate &candidate, int64_t pieces) {
-    const int64_t warps = layoutOf(candidate.value.getType()).numWarps();
-    int64_t stores = warps * pieces * candidate.boxes.shared.bytes(), scratch = 0;
+    int64_t stores = scratchOf(candidate, pieces), scratch = 0;
     kernel.walk([&](Operation *op) {
       if (isa<nv::TmaStoreOp>(op))
         stores += scratchBytes(op);
@@ -326,8 +332,26 @@ private:
     return pieces;
   }
 
-  void convert(TmaStoreCandidate &next) {
+  /// Whether shared memory has room for it, by the offsets that AllocateShared would assign.
+  bool fits(const TmaStoreCandidate &candidate, int64_t pieces) {
+    Operation *store = candidate.store;
+    SharedChange change;
+    change.tmaStores[store] = scratchOf(candidate, pieces);
+    change.isGone = [store](Operation *op) { // also the conversion for the store
+      return isa<ConvertLayoutOp>(op) &&
+             llvm::all_of(op->getUsers(), [&](Operation *user) { return user == store; });
+    };
+    return sharedBytesWith(kernel->getParentOfType<ModuleOp>(), change) <= target.maxSharedBytes();
+  }
+
+  /// Returns false if there is no room.
+  bool convert(TmaStoreCandidate &next) {
     Location loc = next.store->getLoc();
+    const int pieces = piecesOf(next);
+    if (!fits(next, pieces)) {
+      refuse(next.store, "shared memory has no room for what it would go through");
+      return false;
+    }
     TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),
                cast<RankedTensorType>(next.value.getType()).getElementType()};
     box.sizes[0] = static_cast<int32_t>(next.boxes.fastSize());
@@ -337,12 +361,13 @@ private:
     b.setInsertionPoint(next.store);
     const bool adds = next.store.adds();
     nv::TmaStoreOp::create(b, loc, map, makeCoordinates(b, loc, affine, next.access), next.value,
-                           next.fast, piecesOf(next), adds);
+                           next.fast, pieces, adds);
     next.store->erase();
     remarkApplied(loc, Technique::TensorMaps)
         << (adds ? "sum" : "store") << " is converted to TMA with a tensor map of "
         << next.access.dims.size() << " dimensions, in boxes of " << box.sizes[1] << " times "
         << box.sizes[0];
+    return true;
   }
 
   func::FuncOp kernel;

@@ -7,7 +7,9 @@
 //        are worth more than a producer; where waits can be deferred by one iteration, as many are.
 //        2. Else there is a producer, if it can load for all loops. 3. Then the kernel is persistent
 //        if its programs are independent and equally long and as many CTAs share an SM: its scratch
-//        lives at the same time as the stages of the next program.
+//        lives at the same time as the stages of the next program. Either is refused if it does not fit
+//        into shared memory. 4. Where it is asked for, a persistent kernel splits its tiles (stream-K,
+//        StreamKLoop.h).
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
@@ -62,7 +64,12 @@ private:
       return;
     const bool mayBePersistent = options.persistent && isPersistable();
     Refusal refusal;
-    const std::optional<int64_t> grid = ctasWithProducer(ProgramMap::AsIs, refusal);
+    std::optional<int64_t> grid = ctasWithProducer(ProgramMap::AsIs, refusal);
+    if (grid && !fitsIntoShared()) {
+      refusal = {mmaLoops(kernel).front(), nullptr,
+                 "its circular buffers do not fit into shared memory"};
+      grid.reset();
+    }
     if (!grid) {
       remarkOn(kernel, refusal);
       return choose({.producer = false});
@@ -71,7 +78,10 @@ private:
     if (!mayBePersistent)
       return;
     const std::optional<int64_t> persistent = ctasWithProducer(ProgramMap::Persistent, refusal);
-    if (persistent && *persistent < *grid)
+    if (persistent && !fitsIntoShared())
+      refusePersistent(kernel, "the stages of one program and the scratch of another do not fit "
+                               "into shared memory");
+    else if (persistent && *persistent < *grid)
       refusePersistent(kernel, "scratch next to the stages would cost a CTA per SM");
     else if (persistent)
       choose(withProducer);
@@ -136,6 +146,11 @@ private:
                     .sharedBytes = plan->demand.sharedBytes,
                     .ctasPerSm = machine.ctasPerSm(plan->demand)};
     return std::min(withProducer.ctasPerSm, ctasToKeep(machine, options.thirdCta));
+  }
+
+  /// Of the producer that was planned last.
+  bool fitsIntoShared() const {
+    return withProducer.sharedBytes <= machineOf(kernel).sm.sharedBytesOfCta;
   }
 
   //===- persistent kernels ----------------------------------------------------------------===//

@@ -235,12 +235,12 @@ private:
   }
 
   bool fits(ArrayRef<LoopCopies> loops, const Target &target) {
-    llvm::DenseMap<Operation *, int64_t> stages;
+    SharedChange change;
     for (const LoopCopies &next : loops)
       for (const auto &[staged, bytes] : next.copies)
-        stages[staged.alloc] = next.schedule.depth;
-    return stages.empty() ||
-           sharedBytesWithStages(getOperation(), stages) <= target.maxSharedBytes();
+        change.stages[staged.alloc] = next.schedule.depth;
+    return change.stages.empty() ||
+           sharedBytesWith(getOperation(), change) <= target.maxSharedBytes();
   }
 
   /// The trip count of such a loop is not known before it ends.
