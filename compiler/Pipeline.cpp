@@ -1,8 +1,8 @@
 //===- Pipeline.cpp - THE table of contents ----------------------------------------------===//
 // Every pass over the tile IR, in order, with the reason why it stands there. A pass that was
 // `add`ed can be switched off by name (Options::disabledPasses), an offered choice must be switched
-// on (Options::enabledPasses); a pass that is a `need` cannot be left out: the IR behind it is not
-// taken without it.
+// on (Options::enabledPasses); a pass that is a `need` cannot be left out: later stages do not take
+// the IR without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "LaunchAbi.h"
@@ -21,7 +21,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Shows the module to the observer after each pass.
+/// Calls the observer with the module after each pass.
 struct ObserverInstrumentation : PassInstrumentation {
   explicit ObserverInstrumentation(PassObserver observe) : observe(std::move(observe)) {}
   void runAfterPass(Pass *pass, Operation *op) override { show(*pass, op, /*succeeded=*/true); }
@@ -56,13 +56,13 @@ public:
     append(std::move(pass));
   }
 
-  /// Lists what a pass may do besides, and may be kept from by the name; false: it shall not.
+  /// Lists something that a pass does unless its name is switched off; false: it is.
   bool choice(StringRef name, StringRef summary) {
     listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/true});
     return allows(name);
   }
 
-  /// The same for what a pass does only where it is switched on; true: it shall.
+  /// Lists something that a pass does only where its name is switched on; true: it is.
   bool offeredChoice(StringRef name, StringRef summary) {
     listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/false});
     return isEnabled(name);
@@ -82,7 +82,7 @@ private:
     bool isOptional, isDefault;
   };
 
-  /// A mistake that tests plant comes after the pass that would make it.
+  /// Adds a pass, and after it a mistake that a test plants there.
   void append(std::unique_ptr<Pass> pass) {
     const StringRef name = pass->getArgument();
     manager.addPass(std::move(pass));
@@ -125,11 +125,11 @@ void addTilePasses(Passes &passes) {
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createOrderMemory());
-  passes.add(createSplitOverCluster()); // fixes what each block holds, so before layouts
+  passes.add(createSplitOverCluster()); // fixes what each CTA holds, so before layouts
   passes.add(createApproximateExp());   // while tiles are seen through no conversion
   passes.need(
       createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnWgmma}));
-  passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper");
+  passes.choice("wgmma", "within tile-select-mma: dots of warp groups, on Hopper");
   passes.need(createAssignLayouts(
       {.inWarpStores = passes.choice("in-warp-stores",
                                      "within tile-assign-layouts: a warp writes its own part of a "
@@ -140,9 +140,8 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createHoistInvariants());
 }
 
-/// Buffers come before the schedule, which decides about what passes through them and was not
-/// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
-/// for nobody.
+/// Buffers come before the schedule, which is for loads that go through them and that no producer
+/// has taken over. The expansion leaves pointers of the plain loop that nothing reads any more.
 void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
   passes.need(createStageOperands({.inPlace = without.operandBuffers}));
   bool thirdCta = false;
@@ -164,32 +163,32 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
          .thirdCta = thirdCta,
          .bufferedValues = buffersValues}));
     passes.add(createMakePersistent());
-    passes.add(createOrderRaster()); // while their numbers are asked for in one place
-    if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
+    passes.add(createOrderRaster()); // while program numbers come from one place
+    if (passes.offeredChoice("nv-stream-k", "split the output tiles of the last waves over CTAs, "
                                             "which then end together"))
       passes.add(createStreamK());
     if (!without.producer)
       passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
   }
   const bool carriesAccumulators = passes.choice(
-      "carried-accumulators", "within nv-schedule-loops: stages for products that end in the "
-                              "next iteration");
+      "carried-accumulators", "within nv-schedule-loops: stages for dots whose wait is deferred "
+                              "by one iteration");
   passes.choice("buffered-values", "within nv-schedule-loops: buffers also for tiles that no "
-                                   "product reads as they are");
-  if (passes.allows("nv-expand-pipeline")) // for the next alone; later passes take it as done
+                                   "dot reads as they are");
+  if (passes.allows("nv-expand-pipeline")) // it marks what the next one expands
     passes.add(createScheduleLoops({.carriesAccumulators = carriesAccumulators,
                                     .fewerBuffers = without.lastStage,
                                     .thirdCta = thirdCta,
                                     .bufferedValues = buffersValues}));
   passes.add(createExpandPipeline());
-  passes.add(createPrefetchLoads()); // of what went through no buffer
-  passes.add(createPrefetchRows());  // where there is no loop to load ahead in
+  passes.add(createPrefetchLoads()); // of loads that go through no buffer
+  passes.add(createPrefetchRows());  // where there is no loop to prefetch in
   passes.add(createDropDeadArgs());
   passes.add(createCarryAccumulators());
   const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "
                                                          "rescale their accumulators");
   passes.add(createOverlapIterations(
-      {.rescaled = rescaled, .isLast = false})); // carries as little as it can by then
+      {.rescaled = rescaled, .isLast = false})); // loops carry as little as they can by now
   passes.add(createDeferWaits());                // in loops that stayed as they were
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
@@ -197,13 +196,13 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     passes.add(createPingPong());   // of loops as they stay
   passes.need(createInsertWaits()); // the order of MMAs is final
   const bool reducesByTma =
-      passes.choice("tma-reductions", "within nv-tma-stores: TMA adds the sums of "
-                                      "loops with products that relaxed atomics would add");
+      passes.choice("tma-reductions", "within nv-tma-stores: TMA reduces the accumulators of "
+                                      "loops with dots that relaxed atomics would add");
   if (!without.tmaStores)
     passes.add(createTmaStores(
         {.all = options.enabledPasses.contains("nv-tma-stores"),
          .sums = reducesByTma}));  // the circular buffers are known, and addresses still there
-  passes.add(createCountStages()); // turns are looked at by nobody else any more
+  passes.add(createCountStages()); // no later pass reads stage counters
   addSimplification(passes);
   passes.add(createHoistInvariants());
 }
@@ -213,12 +212,12 @@ void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
   passes.add(createReallocateRegisters());
   const bool inFront = passes.choice("barriers-before-loops",
-                                     "within nv-insert-barriers: threads meet in front of a loop "
-                                     "where that saves a barrier in it");
+                                     "within nv-insert-barriers: a barrier before a loop where "
+                                     "that saves one in it");
   passes.add(createInsertBarriers({.inFront = inFront}));
-  passes.add(createRematerialise()); // which leaves less to park
+  passes.add(createRematerialise()); // which leaves less to spill
   passes.add(createSpillToShared()); // the rest of shared memory is idle
-  passes.add(createPackPrograms());  // of what was given neither shared memory nor barriers
+  passes.add(createPackPrograms());  // of kernels without shared memory and barriers
   passes.need(createRecordPlan({.maxRegisters = options.maxRegisters})); // of all that was decided
 }
 

@@ -1,9 +1,9 @@
-//===- SplitPrograms.h - kernels whose programs may be split over CTAs -----------------===//
-// Needs: `partial_bytes` of `nv.launch`: bytes of the part of a sum that a block hands over.
-// Gives: what launches of such a kernel pass as the two scratch pointers.
-// How:   the first is memory: for `mostSplitBlocks` blocks a flag of 32 bits, in a line of its own,
-//        which is zero between launches, then `partial_bytes` a block. The second is no pointer but a
-//        Cut. Two null pointers are as good: then each program runs whole.
+//===- SplitPrograms.h - what a launch passes to a stream-K kernel ----------------------===//
+// Needs: `partial_bytes` of `nv.launch`: bytes of the partial tile of a CTA.
+// Gives: the meaning of the two scratch pointers.
+// How:   the first is memory: for `mostSplitBlocks` CTAs a flag of 32 bits, in a line of its own,
+//        which is zero between launches, then `partial_bytes` per CTA. The second is no pointer but a
+//        Cut. With two null pointers all tiles stay whole.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"
@@ -13,9 +13,9 @@ namespace pantile {
 constexpr int mostSplitBlocks = 1024, wordsOfFlag = 32;
 constexpr int64_t splitFlagBytes = 4 * wordsOfFlag * mostSplitBlocks;
 
-/// As often as `cycles`, `blocks` blocks share `programs` programs. Block `b` has the place
-/// `b / cycles` in cycle `b % cycles`, program `p` likewise: so blocks of one place, which walk through
-/// the same iterations at the same time, have neighbouring programs, as blocks have elsewhere.
+/// How tiles are split over CTAs: `cycles` times, `blocks` CTAs share the tiles of `programs` programs.
+/// CTA `b` has the place `b / cycles` in cycle `b % cycles`, program `p` likewise: so CTAs of one place,
+/// which process the same iterations at the same time, have neighbouring tiles, as CTAs have elsewhere.
 struct Cut {
   int cycles = 0, blocks = 0, programs = 0;
   uint64_t packed() const {

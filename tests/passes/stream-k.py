@@ -43,7 +43,7 @@ K: tl.constexpr = 64
 # CHECK: nv.store_partial %[[OWN]]
 # OFF-NOT: nv.work_range
 # OFF-NOT: nv.store_partial
-# SAID: remark: programs of the last waves may be split over CTAs
+# SAID: remark: output tiles of the last waves may be split over CTAs
 # SAID: remark: load is converted to TMA with a tensor map of 2 dimensions
 # SAID: remark: load is converted to TMA with a tensor map of 2 dimensions
 # PTX-DAG: ld.acquire.gpu.global.u32
@@ -65,7 +65,7 @@ def by_numbers(a, b, c, rows, columns, depth):
     tl.store(c + m[:, None] * columns + n[None, :], acc.to(tl.float16), mask=inside)
 
 
-# Pointers that a loop advances begin where its part does.
+# Pointers that a loop advances begin where its work range does.
 @pantile.jit
 def by_pointers(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)

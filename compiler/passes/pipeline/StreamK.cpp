@@ -1,19 +1,18 @@
-//===- StreamK.cpp - programs split over CTAs, so that the last wave is full -----------===//
-// Needs: MakePersistent ran; the loop's loads still stand where they were written.
-// Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
-//        the last iteration adds the parts of the others (nv.store_partial, nv.load_partial) and does the
-//        rest of the program; an extra warp tells the others (nv.helper_warp); `partial_bytes` of
-//        `nv.launch`.
-// How:   Osama et al., "Stream-K" (arXiv:2301.03598): of programs and blocks that do not go into
-//        each other, the rest and one program a block more are cut evenly by iterations, all others
-//        run whole afterwards. The launch says how (Cut). Blocks run their parts from the last
-//        one, so each hands over its only part before it waits for another's, and waits for blocks
-//        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
-//        added in the order of the blocks; where registers suffice the first is asked for some
-//        iterations before it is needed. Each value that the loop carries must be the sum or
-//        advance evenly, and what precedes the loop must be free to run twice. A part
-//        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
-//        within a step of the last integer.
+//===- StreamK.cpp - split the output tiles of the last waves over CTAs ------------------===//
+// Needs: PlanPrograms chose stream-K and MakePersistent ran; the loop's loads still stand where they
+//        were written.
+// Gives: each CTA processes work units: K-iterations [first, last) of one output tile. The CTA that
+//        has a tile's last iteration reduces the partial tiles of the others (nv.store_partial,
+//        nv.load_partial) and runs the epilogue. A helper warp synchronises CTAs (nv.helper_warp).
+//        Sets `partial_bytes` of `nv.launch`.
+// How:   Osama et al., "Stream-K" (arXiv:2301.03598). If tiles do not divide evenly over the CTAs,
+//        those of the last full wave and the rest are split into equal work ranges, and the other tiles
+//        stay whole; the launch says how (Cut). A CTA processes its work range from the end, so it
+//        stores its only partial tile before it waits for another, and it waits for CTAs of lower numbers
+//        alone: the hardware has started these before. Partial tiles are added in the order of the CTAs.
+//        Where registers suffice, the first is loaded some iterations before it is needed. What
+//        may be split is stated in StreamKLoop.cpp. Iterations are counted from 0: so no bound of a work
+//        range is beyond those of the whole loop, which may end within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
@@ -31,8 +30,8 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerPartition.h"
-#include "passes/pipeline/Shares.h"
 #include "passes/pipeline/StreamKLoop.h"
+#include "passes/pipeline/WorkRanges.h"
 #include "support/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -48,7 +47,7 @@ class Splitter {
 public:
   Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
       : kernel(kernel), b(kernel.getContext()), programs(programs), loop(found.loop),
-        product(found.mma), position(found.accumulator), bounds(found.bounds) {}
+        mma(found.mma), accumulator(found.accumulator), bounds(found.bounds) {}
 
   /// Returns the bytes of a partial tile.
   int64_t run() {
@@ -57,33 +56,33 @@ public:
   }
 
 private:
-  //===- shares ----------------------------------------------------------------------------===//
+  //===- work ranges -----------------------------------------------------------------------===//
 
-  /// The fewest iterations that must be saved for each part that is handed over: writing it and
-  /// reading it again by L2, and two ways there and back, beside the MMAs of an iteration. As much as 128 times 128 elements take on an H200, 3 to 5 microseconds.
+  /// The fewest iterations that a split must save for each partial tile: the time to write it and to
+  /// read it by L2, and two ways there and back, in iterations. For 128 times 128 elements on an H200
+  /// that is 3 to 5 microseconds.
   int64_t leastGain() {
     const MemoryThresholds &costs = machineOf(kernel).memory;
-    const double cyclesOfPart =
+    const double cyclesOfPartial =
         2.0 * static_cast<double>(bytes) / costs.partialBytesPerCycle + costs.flagCycles;
-    return static_cast<int64_t>(std::ceil(cyclesOfPart / cyclesOfIteration()));
+    return static_cast<int64_t>(std::ceil(cyclesOfPartial / cyclesOfIteration()));
   }
 
-  /// Of other types than fp16, as if they were as fast.
+  /// Takes all types to be as fast as fp16.
   double cyclesOfIteration() {
-    const double productsPerCycle = machineOf(kernel).perCycle.fp16 / 2;
-    auto shape = cast<RankedTensorType>(product.getResult().getType()).getShape();
-    auto right = cast<nv::BufferType>(product.getRhs().getType()).getShape();
-    return static_cast<double>(shape[0] * shape[1] * right[0]) / productsPerCycle;
+    const double madsPerCycle = machineOf(kernel).perCycle.fp16 / 2;
+    auto shape = cast<RankedTensorType>(mma.getResult().getType()).getShape();
+    auto right = cast<nv::BufferType>(mma.getRhs().getType()).getShape();
+    return static_cast<double>(shape[0] * shape[1] * right[0]) / madsPerCycle;
   }
 
-  /// How many iterations are left when the first part is asked for: so long does it take from L2.
-  /// None where it has no room beside the sum.
+  /// How many iterations before the end the first partial tile is loaded, which hides its latency; 0
+  /// where registers do not hold it next to the accumulator.
   int64_t iterationsAhead() {
     auto target = Target::parse(moduleTarget(kernel));
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
-    const int64_t needed =
-        2 * registersOf(product.getResult()) + budget.machine.registers.overheadOfLoop;
+    const int64_t needed = 2 * registersOf(mma.getResult()) + budget.machine.registers.overheadOfLoop;
     const int64_t most = budget.machine.registers.maxOfConsumer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(
@@ -91,7 +90,7 @@ private:
                : 0;
   }
 
-  Value countTrips(Numbers &n) {
+  Value countIterationsOfTile(Numbers &n) {
     IRMapping outside;
     for (Operation &op : llvm::make_early_inc_range(*programs.getBody()))
       if (bounds.contains(&op))
@@ -110,68 +109,68 @@ private:
 
   void split() {
     Location loc = programs.getLoc();
-    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(position).getType());
+    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(accumulator).getType());
     bytes = 4 * int64_t(layoutOf(tile).numRegs()) * 32 * moduleInt(kernel, names::numWarps, 4);
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
-    const Share s = findShare(b, programs, countTrips(n), leastGain());
-    firstGiver = sendHelperWarp(n, s);
-    auto rounds = scf::ForOp::create(b, loc, n.of(0), s.rounds, n.of(1));
-    rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
-    b.setInsertionPointToStart(rounds.getBody());
-    const Round r = findRound(n, s, rounds.getInductionVar());
+    const WorkRange s = findWorkRange(b, programs, countIterationsOfTile(n), leastGain());
+    firstPeer = addHelperWarp(n, s);
+    auto units = scf::ForOp::create(b, loc, n.of(0), s.allUnits, n.of(1));
+    units->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
+    b.setInsertionPointToStart(units.getBody());
+    const WorkUnit r = findWorkUnit(n, s, units.getInductionVar());
     programs.getInductionVar().replaceAllUsesWith(r.program);
-    Operation *end = rounds.getBody()->getTerminator();
+    Operation *end = units.getBody()->getTerminator();
     for (Operation &op : llvm::make_early_inc_range(programs.getBody()->without_terminator()))
       op.moveBefore(end);
     programs.erase();
     finish(s, r, end, iterate(s, r));
   }
 
-  /// What this block gives and gets, once; returns the first block that it gets a part from, itself
-  /// if there is none.
-  Value sendHelperWarp(Numbers &n, const Share &s) {
+  /// Gives the helper warp its work: whether this CTA stores a partial tile, and of which CTAs it
+  /// loads some. Returns the first of these; this CTA if there are none.
+  Value addHelperWarp(Numbers &n, const WorkRange &s) {
     Location loc = programs.getLoc();
-    const Round last = findRound(n, s, n.sub(s.parts, n.of(1)));
-    Value shares = n.less(n.of(0), s.parts);
-    Value gives = n.less(s.end, n.mul(n.add(s.last, n.of(1)), s.trips));
-    Value gets = n.both(shares, n.equal(last.last, s.trips));
-    Value first = n.pick(gets, firstBlock(n, s, last), s.block);
-    auto courier =
-        nv::HelperWarpOp::create(b, loc, n.both(shares, gives), first, s.block, s.cycles);
-    courier->setAttr(names::producerOnly, b.getUnitAttr());
+    const WorkUnit last = findWorkUnit(n, s, n.sub(s.units, n.of(1)));
+    Value hasRange = n.less(n.of(0), s.units);
+    Value stores = n.less(s.end, n.mul(n.add(s.last, n.of(1)), s.iterations));
+    Value reduces = n.both(hasRange, n.equal(last.last, s.iterations));
+    Value first = n.pick(reduces, firstCta(n, s, last), s.cta);
+    auto helper =
+        nv::HelperWarpOp::create(b, loc, n.both(hasRange, stores), first, s.cta, s.cycles);
+    helper->setAttr(names::producerOnly, b.getUnitAttr());
     return first;
   }
 
-  /// The sum of a round's iterations, and the first block whose part it lacks.
+  /// The accumulator after a work unit, and the first CTA whose partial tile it lacks.
   struct Sum {
-    Value sofar, giver;
+    Value sofar, peer;
   };
 
-  /// Lets the loop run over a round. If there is room for a part beside the sum, a second loop does
-  /// the last iterations while the first part is on its way.
-  Sum iterate(const Share &s, const Round &r) {
+  /// Runs the loop over a work unit. Where registers hold a partial tile next to the accumulator, a
+  /// second loop runs the last iterations while the first partial tile is loaded.
+  Sum iterate(const WorkRange &s, const WorkUnit &r) {
     const int64_t ahead = iterationsAhead();
     scf::ForOp tail = ahead ? loop.clone() : scf::ForOp();
     b.setInsertionPoint(loop);
     Location loc = loop.getLoc();
     Numbers n(b, loc);
-    Value gets = n.both(n.less(n.of(0), r.first), n.equal(r.last, s.trips));
-    Value giver = n.pick(gets, firstGiver, s.block), sum = loop.getResult(position);
+    Value reduces = n.both(n.less(n.of(0), r.first), n.equal(r.last, s.iterations));
+    Value peer = n.pick(reduces, firstPeer, s.cta), sum = loop.getResult(accumulator);
     Value late = n.max(n.sub(r.last, n.of(ahead)), r.first);
-    Value middle = n.max(n.pick(gets, late, r.last), n.of(0)); // as coordinates must be
+    Value middle = n.max(n.pick(reduces, late, r.last), n.of(0)); // as coordinates must be
     narrow(loop, r.first, tail ? middle : r.last);
     b.setInsertionPointAfter(loop);
-    nv::AwaitPartialsOp::create(b, loc, gets);
+    nv::AwaitPartialsOp::create(b, loc, reduces);
     if (!tail)
-      return {sum, giver};
-    Value part = nv::LoadPartialOp::create(b, loc, sum.getType(), giver, gets);
-    Value next = n.add(giver, s.cycles);
+      return {sum, peer};
+    Value part = nv::LoadPartialOp::create(b, loc, sum.getType(), peer, reduces);
+    Value next = n.add(peer, s.cycles);
     b.insert(tail);
     narrow(tail, middle, r.last);
-    tail.getInitArgsMutable()[position].assign(sum);
+    tail.getInitArgsMutable()[accumulator].assign(sum);
     b.setInsertionPointAfter(tail);
-    return {addIf(gets, tail.getResult(position), part), next};
+    return {addIf(reduces, tail.getResult(accumulator), part), next};
   }
 
   Value addIf(Value condition, Value sum, Value part) {
@@ -183,12 +182,12 @@ private:
     return branch.getResult(0);
   }
 
-  /// Lets `part` of the loop run over the iterations from `first` to `last`.
+  /// Restricts `part`, a copy of the loop, to the iterations [first, last).
   void narrow(scf::ForOp part, Value first, Value last) {
     b.setInsertionPoint(part);
     Numbers n(b, part.getLoc());
     for (unsigned i = 0; i < part.getNumRegionIterArgs(); ++i)
-      if (i != position)
+      if (i != accumulator)
         part.getInitArgsMutable()[i].assign(
             advanced(part.getInitArgs()[i], advanceOf(part, i), first));
     countIterations(part);
@@ -198,8 +197,8 @@ private:
     part.setUnsignedCmp(false);
   }
 
-  /// The counter of `part` becomes the number of the iteration. What was promised of the counter that
-  /// it had is no longer said of it.
+  /// Makes the counter of `part` the number of the iteration. A promise about the counter that it had
+  /// does not hold for that.
   void countIterations(scf::ForOp part) {
     Value step = part.getStep(), number = part.getInductionVar();
     OpBuilder::InsertionGuard guard(b);
@@ -209,9 +208,9 @@ private:
     part->removeAttr(indexDivisibility);
   }
 
-  /// What the counter of `part` was after it had grown by `passed`. It is never below its first
-  /// value: said by a maximum, it stays a coordinate of its own, as an argument that it begins at
-  /// would become part of a tensor map's base.
+  /// The counter that `part` had, after it has grown by `passed`. It is never below its first value; a
+  /// maximum says so, which also keeps it one coordinate: else an argument that it begins at would
+  /// become part of a tensor map's base.
   Value counterAt(scf::ForOp part, Value passed) {
     Value begin = part.getLowerBound();
     if (matchPattern(begin, m_Zero()))
@@ -243,28 +242,28 @@ private:
     return arith::AddIOp::create(b, loc, value, sum);
   }
 
-  /// Behind the loop: its sum goes to the program's last block, and there the rest of the program
-  /// finds the whole sum.
-  void finish(const Share &s, const Round &r, Operation *end, const Sum &found) {
+  /// After the loop: reduces the partial tiles and runs the epilogue in the CTA that has the tile's last
+  /// iteration; stores a partial tile in others.
+  void finish(const WorkRange &s, const WorkUnit &r, Operation *end, const Sum &found) {
     Location loc = loop.getLoc();
     SmallVector<Operation *> rest;
     for (Operation *op = &*b.getInsertionPoint(); op != end; op = op->getNextNode())
       rest.push_back(op);
     Numbers n(b, loc);
-    auto branch = scf::IfOp::create(b, loc, n.equal(r.last, s.trips), /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, loc, n.equal(r.last, s.iterations), /*withElseRegion=*/true);
     b.setInsertionPoint(branch.elseYield());
     nv::StorePartialOp::create(b, loc, found.sofar);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
     auto adds = scf::ForOp::create(
-        b, loc, found.giver, s.block, s.cycles, found.sofar,
+        b, loc, found.peer, s.cta, s.cycles, found.sofar,
         [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
           Value part = nv::LoadPartialOp::create(inner, at, sums[0].getType(), other, Value());
           scf::YieldOp::create(inner, at, Value(arith::AddFOp::create(inner, at, sums[0], part)));
         });
     for (Operation *op : rest)
       op->moveBefore(whole);
-    loop.getResult(position).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
+    loop.getResult(accumulator).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
       return branch.getThenRegion().isAncestor(use.getOwner()->getParentRegion()) &&
              use.getOwner() != adds;
     });
@@ -273,10 +272,10 @@ private:
   func::FuncOp kernel;
   OpBuilder b;
   scf::ForOp programs, loop;
-  nv::AsyncMmaOpInterface product;
-  const unsigned position;
+  nv::AsyncMmaOpInterface mma;
+  const unsigned accumulator;
   const llvm::SetVector<Operation *> bounds;
-  Value firstGiver;
+  Value firstPeer;
   int64_t bytes = 0;
 };
 
@@ -310,7 +309,7 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
     launch.partialBytes = Splitter(kernel, programsOf(kernel), *found).run();
     launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
-        << "programs of the last waves may be split over CTAs, which add up parts of a sum";
+        << "output tiles of the last waves may be split over CTAs, which reduce partial tiles";
   }
 };
 } // namespace

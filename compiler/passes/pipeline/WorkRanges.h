@@ -1,0 +1,94 @@
+//===- WorkRanges.h - which iterations of which tiles a CTA processes, on the device -------===//
+// Needs: a Cut from the launch (ir/SplitPrograms.h); a tile's iterations, the same for all tiles.
+// Gives: a CTA's work units: first the pieces of split tiles in its work range, from the last one, then
+//        tiles that stay whole.
+// How:   the tiles of a cycle are one row of iterations, which is split evenly over its CTAs. Where
+//        that saves less than storing and loading partial tiles costs, all tiles stay whole.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+
+namespace pantile {
+
+/// Creates arithmetic of 32-bit integers.
+class Numbers {
+public:
+  Numbers(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
+  mlir::Value of(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, loc, x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return mlir::arith::SubIOp::create(b, loc, x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MulIOp::create(b, loc, x, y);
+  }
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return mlir::arith::DivUIOp::create(b, loc, x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MinSIOp::create(b, loc, x, y);
+  }
+  mlir::Value max(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MaxSIOp::create(b, loc, x, y);
+  }
+  mlir::Value both(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AndIOp::create(b, loc, x, y);
+  }
+  mlir::Value pick(mlir::Value which, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(b, loc, which, x, y);
+  }
+  mlir::Value less(mlir::Value x, mlir::Value y) {
+    return compare(mlir::arith::CmpIPredicate::slt, x, y);
+  }
+  mlir::Value equal(mlir::Value x, mlir::Value y) {
+    return compare(mlir::arith::CmpIPredicate::eq, x, y);
+  }
+  mlir::Value count(mlir::Value condition) {
+    return mlir::arith::ExtUIOp::create(b, loc, b.getI32Type(), condition);
+  }
+
+private:
+  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpIOp::create(b, loc, how, x, y);
+  }
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+/// What a CTA processes; computed once.
+struct WorkRange {
+  mlir::Value iterations;   ///< of a tile
+  mlir::Value cta;          ///< this one
+  mlir::Value cycles;       ///< splits of the same form, of CTAs next to each other
+  mlir::Value place, cycle; ///< of this CTA: in its cycle, and which one that is
+  mlir::Value each, larger; ///< iterations of a work range; how many ranges have one more
+  mlir::Value begin, end;   ///< of the range, counted through the tiles of its cycle
+  mlir::Value last;         ///< tile of the range, in its cycle
+  mlir::Value units;        ///< pieces of tiles in the range
+  mlir::Value whole;        ///< first of the CTA's tiles that stay whole
+  mlir::Value stride;       ///< from there to the next
+  mlir::Value allUnits;     ///< pieces and whole tiles
+};
+
+/// Iterations [first, last) of one output tile.
+struct WorkUnit {
+  mlir::Value program; ///< that computes the tile
+  mlir::Value start;   ///< the number of the tile's first iteration in the cycle
+  mlir::Value first, last;
+};
+
+/// Computes the work range of a CTA. `programs` is the loop that MakePersistent made; `gain`: the
+/// fewest iterations that a split must save per partial tile.
+WorkRange findWorkRange(mlir::OpBuilder &b, mlir::scf::ForOp programs, mlir::Value iterations,
+                        int64_t gain);
+
+WorkUnit findWorkUnit(Numbers &n, const WorkRange &s, mlir::Value number);
+
+/// The first CTA that has a piece of the unit's tile.
+mlir::Value firstCta(Numbers &n, const WorkRange &s, const WorkUnit &unit);
+
+} // namespace pantile
