@@ -253,7 +253,7 @@ Result<void> Compilation::prepareInterpreter() {
 }
 
 Result<void> Compilation::runGpuStages(const Target &target) {
-  std::unique_ptr<AssemblerRun> assembly; // gets ready beside the stages before it
+  std::unique_ptr<AssemblerRun> assembly; // starts in parallel with the earlier stages
   if (observe.stopAfter == Stage::Cubin && processAssembler())
     assembly = (*processAssembler())->start(options);
   if (Result<void> done = optimizeTiles(); !done)
@@ -343,7 +343,7 @@ std::vector<Compilation::Concession> Compilation::concessions() {
       {"operands of dots outside of loops have no buffers of their own: they do not fit into "
        "shared memory",
        Technique::Pipelining, &without.operandBuffers, has(readsOutsideOfLoops)},
-      {"loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
+      {"loads are prefetched one iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
        Technique::Pipelining, &without.lastStage, true},
       {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",

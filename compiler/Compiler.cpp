@@ -194,7 +194,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   const bool reads = !isSet("PANTILE_ALWAYS_COMPILE") && !observe.remarks;
   std::optional<Kernel::Data> stored = reads ? findKernel(cache, dependencies, key) : std::nullopt;
   // Whoever comes second waits here and then finds the kernel; so does who came between another's
-  // store and its unlocking, and waited for nobody.
+  // store and its unlocking, and waited for no other process.
   std::optional<CacheLock> lock;
   if (!stored && reads) {
     lock.emplace(cache.entryPath(key), CacheLock::defaultPatience());

@@ -24,7 +24,9 @@ struct SharedPlace {
   int begin, end; ///< the first and the last operation during which it is live
   int64_t offset = 0;
 
-  bool interferes(const SharedPlace &other) const { return begin <= other.end && other.begin <= end; }
+  bool interferes(const SharedPlace &other) const {
+    return begin <= other.end && other.begin <= end;
+  }
   void liveThroughout();
 };
 

@@ -75,7 +75,8 @@ LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   l.storeShared(values, bits, exchangeOffsets(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
   l.barrier();
-  const Values theirs = exchangeOffsets(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
+  const Values theirs =
+      exchangeOffsets(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
   l.set(op, keepingOwn(l, op, moves, l.loadShared(values[0]->getType(), bits, theirs, bits / 8)));
   return success();
 }

@@ -25,7 +25,7 @@ def draw_complex(seed):
 
 
 class _Complex:
-    """A kernel of complex tiles under way."""
+    """A kernel of complex tiles in the making."""
 
     def __init__(self, seed):
         self.draft = draft = Draft("complex", seed)

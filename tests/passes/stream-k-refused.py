@@ -182,7 +182,7 @@ def promises_its_counter(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# BOUNDS: programs are not split over CTAs: in a work range, a bound in its mask is no number that the host knows
+# BOUNDS: programs are not split over CTAs: in a work range, a bound in its mask is not known on the host
 # BOUNDS-NOT: nv.store_partial
 # BOUNDS: nv.tma_load
 @pantile.jit

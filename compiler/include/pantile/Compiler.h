@@ -141,7 +141,7 @@ public:
     std::string warnings;                                ///< rendered
     std::vector<Remark> remarks; ///< in source order, if Observe requests them
     std::vector<LaunchPrediction>
-        predictions; ///< one, or one per variant, if Observe requests them
+        predictions;        ///< one, or one per variant, if Observe requests them
     LaunchSlot launchState; ///< the loaded code, by device
   };
   Kernel() = default;

@@ -29,7 +29,8 @@ bool isInLoop(Operation *op) {
 }
 
 /// Makes the smallest scratch live throughout the kernel, `most` bytes in all.
-void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t most, bool inLoopsAlone) {
+void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t most,
+                          bool inLoopsAlone) {
   for (SharedPlace &next : llvm::reverse(smallestLast)) {
     if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !isInLoop(next.op)))
       continue;
@@ -47,7 +48,8 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
     const OccupancyThresholds &limits = machineOf(getOperation()).occupancy;
     int64_t total = placeAll(all);
     std::vector<SharedPlace> apart = all;
-    separateSmallScratch(apart, limits.scratchApart, /*inLoopsAlone=*/total > limits.plentyOfShared);
+    separateSmallScratch(apart, limits.scratchApart,
+                         /*inLoopsAlone=*/total > limits.plentyOfShared);
     const int64_t totalApart = placeAll(apart);
     if (total <= limits.plentyOfShared || blocksOf(totalApart) == blocksOf(total)) {
       all = apart;

@@ -152,17 +152,17 @@ bool costsSecondCta(scf::ForOp loop, int depth, const Target &target) {
          std::min(before, target.machine().occupancy.ctasToKeep);
 }
 
-/// What becomes of the loads of a loop.
+/// Which loads of a loop are prefetched, and how.
 struct LoopCopies {
   scf::ForOp loop;
   Schedule schedule;
-  SmallVector<std::pair<StagedLoad, int>> copies;       ///< with the bytes of one cp.async
-  SmallVector<std::pair<StagedLoad, AheadCopy>> others; ///< and why not
+  SmallVector<std::pair<StagedLoad, int>> copies;          ///< with the bytes of one cp.async
+  SmallVector<std::pair<StagedLoad, PrefetchCopy>> others; ///< and why not
 };
 
-constexpr const char *costsCta = "its buffers would leave room for one block only";
+constexpr const char *costsCta = "its buffers would leave one CTA per SM";
 
-/// How loads are prefetched if loops have so many stages; without changing anything.
+/// Decides how loads are prefetched if loops have so many stages, without changing the IR.
 class Scheduler {
 public:
   Scheduler(const AxisInfoAnalysis &axes, const Target &target, const ScheduleLoopsOptions &options)
@@ -174,10 +174,10 @@ public:
     if (stages < 2 || loads.empty())
       return std::nullopt;
     LoopCopies result{loop, {}, {}, {}};
-    const bool isCostly = costsSecondBlock(loop, stages, target);
+    const bool isCostly = costsSecondCta(loop, stages, target);
     for (StagedLoad staged : loads) {
-      AheadCopy copy = aheadCopyOf(loop, staged.load, staged.alloc.getType(), axes);
-      if (copy.bytes > 0 && isCostly && isThroughTable(loop, staged.load))
+      PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);
+      if (copy.bytes > 0 && isCostly && isIndirect(loop, staged.load))
         copy = {0, costsCta};
       if (copy.bytes > 0)
         result.copies.push_back({staged, copy.bytes});

@@ -82,7 +82,8 @@ private:
     auto target = Target::parse(moduleTarget(kernel));
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
-    const int64_t needed = 2 * registersOf(mma.getResult()) + budget.machine.registers.overheadOfLoop;
+    const int64_t needed =
+        2 * registersOf(mma.getResult()) + budget.machine.registers.overheadOfLoop;
     const int64_t most = budget.machine.registers.maxOfConsumer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(
