@@ -1,15 +1,15 @@
 //===- Tuner.cpp - the fastest of several ways to compile a kernel ------------------------===//
 // Needs: see pantile/Tuner.h; RunTimer, PlanRanking, TuneTimes.
 // Gives: tune.
-// How:   candidates compile on as many threads as there are cores. One that takes twice the best
-//        time in its first runs is measured no further. Each time is in the kernel cache before the
-//        next candidate is measured, so that a process that is killed loses one measurement.
+// How:   candidates compile on as many threads as there are cores. Those whose times are not in the
+//        kernel cache run a race; it stores their times when it is over.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Tuner.h"
 #include "cuda/Device.h"
 #include "runtime/PlanRanking.h"
 #include "runtime/RunTimer.h"
 #include "runtime/TuneTimes.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -17,9 +17,6 @@
 
 namespace pantile {
 namespace {
-
-constexpr int firstRuns = 3, fewestRuns = 5, mostRuns = 200;
-constexpr double hopeless = 2; // times the best
 
 /// A candidate that is compiled.
 struct Trial {
@@ -31,35 +28,6 @@ struct Trial {
 double median(std::vector<double> times) {
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
   return times[times.size() / 2];
-}
-
-/// The median time of runs; after the first ones a hopeless kernel is given up.
-Result<double> measure(RunTimer &timer, const Kernel &kernel, const Grid &grid,
-                       const TuneOptions &options, double best) {
-  auto run = [&] { return launch(kernel, grid, options.args, options.launch); };
-  std::vector<double> times;
-  auto once = [&]() -> Result<void> {
-    if (options.prepare)
-      if (Result<void> ready = options.prepare(); !ready)
-        return ready;
-    Result<double> time = timer.milliseconds(run);
-    if (!time)
-      return time.error();
-    times.push_back(*time);
-    return {};
-  };
-  for (int i = 0; i <= firstRuns; ++i)
-    if (Result<void> done = once(); !done)
-      return done.error();
-  times.erase(times.begin()); // the first run also loads
-  const double estimate = std::max(*std::min_element(times.begin(), times.end()), 1e-4);
-  if (estimate > hopeless * best)
-    return median(times);
-  const int runs = std::clamp(int(options.milliseconds / estimate), fewestRuns, mostRuns);
-  for (int i = firstRuns; i < runs; ++i)
-    if (Result<void> done = once(); !done)
-      return done.error();
-  return median(times);
 }
 
 /// The kind of GPU that launches run on: name, target and size, as of Python's tuner. Empty for the
@@ -96,8 +64,7 @@ public:
     if (!timer)
       return timer.error();
     const std::unique_ptr<CacheLock> alone = lockUnlessKnown(trials);
-    for (const Trial &trial : trials)
-      measureOrLoad(**timer, trial);
+    measure(**timer, withoutTimes(trials));
     for (const Trial &trial : trials)
       takeIfBest(trial);
     return result.kernel ? Result<TuneResult>(std::move(result)) : Result<TuneResult>(*failure);
@@ -171,31 +138,59 @@ private:
     return times.lock(source, result.warnings);
   }
 
-  void measureOrLoad(RunTimer &timer, const Trial &trial) {
-    if (!*trial.kernel)
-      return;
-    const Kernel &kernel = **trial.kernel;
-    TuneMeasurement &measurement = result.measurements[trial.number];
-    if (std::optional<TuneMeasurement> known = times.load(kernel, trial.grid)) {
-      known->prediction = measurement.prediction;
-      measurement = std::move(*known);
-      if (!measurement.error.empty())
-        noteFailure(trial.number, makeError(ErrorKind::Resources, measurement.error));
-    } else if (Result<double> time = measure(timer, kernel, trial.grid, options, best)) {
-      measurement.milliseconds = *time;
-      times.store(kernel, trial.grid, measurement);
-    } else {
-      noteFailure(trial.number, time.error());
-      if (time.error().kind == ErrorKind::Resources)
-        times.store(kernel, trial.grid, measurement);
+  /// Takes over the times that are known, and returns those that have none.
+  std::vector<const Trial *> withoutTimes(const std::vector<Trial> &trials) {
+    std::vector<const Trial *> unknown;
+    for (const Trial &trial : trials) {
+      if (!*trial.kernel)
+        continue;
+      std::optional<TuneMeasurement> known = times.load(**trial.kernel, trial.grid);
+      if (!known) {
+        unknown.push_back(&trial);
+        continue;
+      }
+      known->prediction = result.measurements[trial.number].prediction;
+      if (!known->error.empty())
+        noteFailure(trial.number, makeError(ErrorKind::Resources, known->error));
+      result.measurements[trial.number] = std::move(*known);
     }
-    best = std::min(best, measurement.milliseconds);
+    return unknown;
+  }
+
+  void measure(RunTimer &timer, const std::vector<const Trial *> &trials) {
+    auto run = [&](size_t i, int count) { return runsOf(timer, *trials[i], count); };
+    const std::vector<std::vector<double>> found = race(trials.size(), run, options.milliseconds);
+    for (const auto &[trial, milliseconds] : llvm::zip_equal(trials, found)) {
+      if (milliseconds.empty())
+        continue;
+      TuneMeasurement &measurement = result.measurements[trial->number];
+      measurement.milliseconds = median(milliseconds);
+      times.store(**trial->kernel, trial->grid, measurement);
+    }
+  }
+
+  std::optional<std::vector<double>> runsOf(RunTimer &timer, const Trial &trial, int count) {
+    auto run = [&] { return launch(**trial.kernel, trial.grid, options.args, options.launch); };
+    std::vector<double> found;
+    for (int i = 0; i < count; ++i) {
+      Result<void> ready = options.prepare ? options.prepare() : Result<void>();
+      Result<double> time = ready ? timer.milliseconds(run) : Result<double>(ready.error());
+      if (!time) {
+        noteFailure(trial.number, time.error());
+        if (time.error().kind == ErrorKind::Resources)
+          times.store(**trial.kernel, trial.grid, result.measurements[trial.number]);
+        return std::nullopt;
+      }
+      found.push_back(*time);
+    }
+    return found;
   }
 
   void takeIfBest(const Trial &trial) {
     const TuneMeasurement &measurement = result.measurements[trial.number];
-    if (result.kernel || !measurement.error.empty() || measurement.milliseconds > best)
+    if (!measurement.error.empty() || !(measurement.milliseconds < best))
       return;
+    best = measurement.milliseconds;
     result.kernel = **trial.kernel, result.best = trial.number, result.grid = trial.grid;
   }
 

@@ -14,6 +14,7 @@
 #include "Profiler.h"
 #include "Store.h"
 #include "TritonIr.h"
+#include "Tune.h"
 #include "Values.h"
 #include "Watch.h"
 #include "XlaCall.h"
@@ -277,6 +278,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindLaunchers(module);
   bindDevices(module);
   bindPredict(module);
+  bindTune(module);
   bindProfiler(module);
   bindStore(module);
   bindTritonIr(module);

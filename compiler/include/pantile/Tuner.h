@@ -1,6 +1,6 @@
 //===- Tuner.h - the fastest of several ways to compile a kernel --------------------------===//
-// `tune` compiles all candidates on all cores, measures them one after another on the given
-// arguments, and returns the fastest. The kernel cache keeps the time of each candidate separately,
+// `tune` compiles all candidates on all cores, measures them by a `race` on the given arguments, and
+// returns the fastest. The kernel cache keeps the time of each candidate separately,
 // so a second call with the same arguments, or with another list, measures only new candidates. Of
 // several processes that tune one kernel for one kind of GPU at once, one measures and the others
 // wait for its times. Times of the CPU are not kept.
@@ -44,13 +44,23 @@ struct TuneOptions {
   /// Restores what the kernel changes; called before every run, outside the measured time.
   std::function<Result<void>()> prepare;
   LaunchOptions launch;     ///< stream and device
-  double milliseconds = 50; ///< time to spend on measuring each candidate
+  double milliseconds = 50; ///< time to spend on each candidate that is not dropped early
   bool useStore = true;     ///< read times from the kernel cache and add to it
   /// Of more candidates than these compile those that are predicted to be the fastest
   /// (Prediction.h), for the grid and the integers of the launches; 0: compile all. On the CPU, and
   /// where nothing can be predicted, the first ones.
   size_t keep = 0;
 };
+
+/// Runs contestant `number` `runs` times and returns the milliseconds of each run; none if it cannot
+/// run.
+using MeasureRuns = std::function<std::optional<std::vector<double>>(size_t number, int runs)>;
+/// Finds the fastest of `contestants` by successive halving: each round runs fewer of them, by
+/// `measure`, for longer, those that reach the last round for about `milliseconds` in all. Returns
+/// the milliseconds of the runs of each one's last round, empty for one that cannot run; the winner
+/// has the smallest median.
+PANTILE_API std::vector<std::vector<double>> race(size_t contestants, const MeasureRuns &measure,
+                                                  double milliseconds = 50);
 
 /// The time of a candidate, or why it has none.
 struct TuneMeasurement {

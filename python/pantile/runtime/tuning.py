@@ -1,27 +1,21 @@
-"""Compiling configurations in parallel, and finding the fastest by successive halving.
+"""Compiling configurations in parallel, and finding the fastest.
 
-All are compiled first, on all cores: what takes the time there runs without the GIL. Then they are measured one after
-the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs. The runs of a
-round are interleaved: what holds up the machine for a while then holds up all of them a little, not one of them throughout.
+All are compiled first, on all cores: what takes the time there runs without the GIL. Then they run a race, the
+library's own (`race` of pantile/Tuner.h): rounds that measure fewer for longer.
 """
 
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from .. import knobs
+from .. import _pantile, knobs
 from ._async_compile import AsyncCompileMode, FutureKernel, active_mode
 from .errors import CompileTimeAssertionFailure, OutOfResources, PTXASError
 
 # What rules a configuration out; any other error is the kernel's, and the caller gets it.
 FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 
-# Milliseconds for each configuration, and how much slower than the best it may be to stay for the next round.
-_ROUNDS = ((3.0, 1.4), (10.0, 1.15), (40.0, 1.0))
-_HOPELESS = 3.0
-_TURNS = 3  # parts of a round; each has one run at least
-_REPEATS = 5  # of a last round in which the winners were slower than one that lost before
-_OVERHEAD = 0.15  # milliseconds per run in addition to the kernel, mostly the write that makes the cache cold
+_MILLISECONDS = 50.0  # for each configuration that reaches the last round
 
 
 class Progress:
@@ -103,7 +97,7 @@ class _Trial:
         self.tuner, self.config, self.args = tuner, config, args
         self.keywords = {**kwargs, **config.all_kwargs()}
         self.full = {**tuner.nargs, **self.keywords}
-        self.times, self.shortest, self._prepared = [], float("inf"), False
+        self._prepared = False
 
     def prepare(self):
         self.finish()
@@ -125,83 +119,18 @@ class _Trial:
             raise
 
     def measure(self, timer, count):
-        """Return the times of `count` runs.
-
-        The shortest of all decides which trials stay: a busy host makes single runs longer, never shorter.
-        """
+        """Return the milliseconds of `count` runs."""
         times = timer.times(self.launch, count, self.prepare)
         self.finish()
-        self.shortest = min(self.shortest, *times)
         return times
 
-    def turn(self, timer, budget):
-        """Measure for about `budget` milliseconds."""
-        count = int(budget / (self.shortest + _OVERHEAD))
-        self.times += self.measure(timer, min(max(1, count), 200 // _TURNS))
 
-    def summary(self):
-        """The times at quantiles 0.5, 0.2 and 0.8."""
-        from ..testing.bench import quantile_of
+def _summary(times):
+    """The times at quantiles 0.5, 0.2 and 0.8."""
+    from ..testing.bench import quantile_of
 
-        ordered = sorted(self.times)
-        return [quantile_of(ordered, q) for q in (0.5, 0.2, 0.8)]
-
-
-def _first_runs(trials, timer, errors, progress):
-    """Load and run each configuration twice; those that cannot be launched go into `errors`."""
-    running = []
-    for trial in trials:
-        try:
-            trial.prepare()
-            trial.launch()
-            trial.finish()
-            timer.synchronize()
-            trial.times = trial.measure(timer, 1)
-            running.append(trial)
-        except FAILURES as error:
-            errors[trial.config] = error
-        progress.step()
-    return running
-
-
-def _is_hopeless(trial, best, timer):
-    """Whether `trial` is far slower than `best` each time that they run one after the other."""
-    for _ in range(_TURNS):
-        (limit,), (time,) = best.measure(timer, 1), trial.measure(timer, 1)
-        if time <= _HOPELESS * limit:
-            return False
-    return True
-
-
-def _without_hopeless(trials, timer):
-    """Those that may win after one run each; one that seems slow is run again before it is dropped."""
-    best = min(trials, key=lambda trial: trial.shortest, default=None)
-    return [
-        trial
-        for trial in trials
-        if trial.shortest <= _HOPELESS * best.shortest or not _is_hopeless(trial, best, timer)
-    ]
-
-
-def _round(running, timer, budget):
-    """Measure each of `running` for about `budget` milliseconds, interleaved forwards and backwards: the clock drifts."""
-    for trial in running:
-        trial.times = []
-    for number in range(_TURNS):
-        for trial in running if number % 2 == 0 else reversed(running):
-            trial.turn(timer, budget / _TURNS)
-
-
-def _settle(trials, running, timer):
-    """Measure the winners again while one that was dropped has a smaller median.
-
-    The choice is by medians, and a host may have been busy for most of a winner's last round.
-    """
-    behind = [trial.summary()[0] for trial in trials if trial not in running]
-    for _ in range(_REPEATS):
-        if not behind or min(trial.summary()[0] for trial in running) <= min(behind):
-            return
-        _round(running, timer, _ROUNDS[-1][0])
+    ordered = sorted(times)
+    return [quantile_of(ordered, q) for q in (0.5, 0.2, 0.8)]
 
 
 def race(tuner, configs, args, kwargs, device):
@@ -212,18 +141,21 @@ def race(tuner, configs, args, kwargs, device):
     from ..testing.bench import timer_of
 
     timer, errors = timer_of(device < 0, max(device, 0)), {}
-    progress = Progress(f"measuring {tuner.__name__}", len(configs))
+    trials = [_Trial(tuner, config, args, kwargs) for config in configs]
+    progress, begun = Progress(f"measuring {tuner.__name__}", len(configs)), set()
+
+    def measure(number, runs):
+        if number not in begun:
+            begun.add(number)
+            progress.step()
+        try:
+            return trials[number].measure(timer, runs)
+        except FAILURES as error:
+            errors[configs[number]] = error
+            return None
+
     try:
-        trials = [_Trial(tuner, config, args, kwargs) for config in configs]
-        trials = running = _first_runs(trials, timer, errors, progress)
-        running = _without_hopeless(running, timer)
-        for budget, slack in _ROUNDS:
-            _round(running, timer, budget)
-            if len(running) == 1:
-                break
-            limit = slack * min((trial.shortest for trial in running), default=0.0)
-            running = [trial for trial in running if trial.shortest <= limit]
-        _settle(trials, running, timer)
+        times = _pantile.race(len(configs), measure, _MILLISECONDS)
     finally:
         progress.close()
-    return {trial.config: trial.summary() for trial in trials}, errors
+    return {config: _summary(found) for config, found in zip(configs, times) if found}, errors
