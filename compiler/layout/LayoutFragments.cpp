@@ -107,9 +107,18 @@ void spreadBatch(Builder &b, llvm::ArrayRef<int64_t> warpsPerCta) {
   for (int d = static_cast<int>(warpsPerCta.size()) - 3; d >= 0; --d)
     b.warps(d, warpsPerCta[d]);
 }
-void repeatBatch(Builder &b, int rank) {
+/// Repetitions along `fast`, then `slow`, then the dimensions before the last two.
+LinearLayout repeated(Builder &b, int rank, int fast, int slow) {
+  b.repeat(fast);
+  b.repeat(slow);
   for (int d = rank - 3; d >= 0; --d)
     b.repeat(d);
+  return b.done();
+}
+LinearLayout spreadAndRepeated(Builder &b, llvm::ArrayRef<int64_t> warpsPerCta, int fast,
+                               int slow) {
+  spreadBatch(b, warpsPerCta);
+  return repeated(b, static_cast<int>(warpsPerCta.size()), fast, slow);
 }
 } // namespace
 
@@ -146,11 +155,7 @@ LinearLayout LinearLayout::mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
   b.warps(n, warpsPerCta[n]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(n);
-  b.repeat(m);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, n, m);
 }
 
 LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
@@ -164,11 +169,7 @@ LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
   b.regs(k, 2);
   b.warps(m, warpsPerCta[m]);
   b.replicateWarps(warpsPerCta[k]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(k);
-  b.repeat(m);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, k, m);
 }
 
 LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
@@ -181,11 +182,7 @@ LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
   b.regs(k, 2);
   b.replicateWarps(warpsPerCta[k]);
   b.warps(n, warpsPerCta[n]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(k);
-  b.repeat(n);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, k, n);
 }
 
 namespace {
@@ -211,11 +208,7 @@ LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
   b.replicateWarps(warpsPerCta[k]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(k);
-  b.repeat(m);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, k, m);
 }
 
 LinearLayout LinearLayout::mmaFp64B(llvm::ArrayRef<int64_t> shape,
@@ -228,11 +221,7 @@ LinearLayout LinearLayout::mmaFp64B(llvm::ArrayRef<int64_t> shape,
   b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
   b.replicateWarps(warpsPerCta[k]);
   b.warps(n, warpsPerCta[n]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(k);
-  b.repeat(n);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, k, n);
 }
 
 LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
@@ -246,11 +235,7 @@ LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
   b.warps(n, warpsPerCta[n]);
-  spreadBatch(b, warpsPerCta);
-  b.repeat(n);
-  b.repeat(m);
-  repeatBatch(b, rank);
-  return b.done();
+  return spreadAndRepeated(b, warpsPerCta, n, m);
 }
 
 LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
@@ -273,10 +258,7 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
     b.regs(n, instrN / run);
     b.add(repeats);
   }
-  b.repeat(n);
-  b.repeat(m);
-  repeatBatch(b, rank);
-  return b.done();
+  return repeated(b, rank, n, m);
 }
 
 /// A chunk's position in its row of the first buffer is bits 2 to 4 of n, XORed with the lowest
