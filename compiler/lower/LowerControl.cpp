@@ -81,6 +81,20 @@ bool hasSmallStep(llvm::Value *step) {
   return constant && constant->getValue().ult(1u << 24);
 }
 
+/// Whether the counter plus a step is below 2**32 as an unsigned number, though it may exceed the
+/// largest signed one. `next < upper` can then be compared without a sign: ptxas only unrolls loops
+/// that end by a comparison of the next counter. Loops with dots or asynchronous operations are
+/// pipelined instead.
+bool endsByUnsigned(Lowering &l, scf::ForOp op) {
+  auto *lower = dyn_cast<llvm::ConstantInt>(l.scalar(op.getLowerBound()));
+  auto isPipelined = [](Operation *inner) {
+    return isa<DotOp, nv::FmaOp, nv::AsyncOpInterface>(inner) ? WalkResult::interrupt()
+                                                              : WalkResult::advance();
+  };
+  return lower && !lower->isNegative() && !op.getUnsignedCmp() &&
+         hasSmallStep(l.scalar(op.getStep())) && !op.walk(isPipelined).wasInterrupted();
+}
+
 /// It also unrolls a loop of known length completely, and loses the first MMA if its accumulator is
 /// a product with zeros: `acc = dot(a, b, acc * 0.5)` in three iterations (seen on an H200).
 bool losesMma(Lowering &l, scf::ForOp op) {
@@ -142,7 +156,9 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   for (auto [argument, words] : llvm::zip_equal(op.getRegionIterArgs(), inits))
     if (feedsCopies(argument))
       words = hidden(l, words);
-  const bool mayPass = !isOne(l.scalar(op.getStep()));
+  const bool stepsByOne = isOne(l.scalar(op.getStep()));
+  const bool isUnsigned = op.getUnsignedCmp() || (!stepsByOne && endsByUnsigned(l, op));
+  const bool mayPass = !stepsByOne && (op.getUnsignedCmp() || !isUnsigned);
   llvm::Value *last = mayPass ? lastStep(l, op) : nullptr;
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
 
@@ -159,10 +175,11 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
     return failure();
 
   const auto yielded = wordsOf(op.getBody()->getTerminator()->getOperands());
-  llvm::Value *next =
-      b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
+  llvm::Value *next = b.CreateAdd(iv, l.scalar(op.getStep()), "", isUnsigned, !isUnsigned);
   llvm::BasicBlock *latch = b.GetInsertBlock();
-  llvm::Value *goesOn = mayPass ? b.CreateICmp(less, iv, last) : b.CreateICmp(less, next, upper);
+  llvm::Value *goesOn =
+      mayPass ? b.CreateICmp(less, iv, last)
+              : b.CreateICmp(isUnsigned ? llvm::CmpInst::ICMP_ULT : less, next, upper);
   llvm::BranchInst *again = b.CreateCondBr(goesOn, body, exit);
   SmallVector<StringRef> hints = forbiddenIn(op);
   if (!hasSmallStep(l.scalar(op.getStep())) || losesMma(l, op))

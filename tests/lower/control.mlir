@@ -1,19 +1,18 @@
-// Loops are rotated; values carried through are one phi a register.
+// Loops are rotated; values carried through are one phi a register. A counter that starts at or above
+// zero is compared after its step, without a sign.
 // RUN: pantile-lower %s | FileCheck %s
 
 #layout = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
   // CHECK-LABEL: define ptx_kernel void @sum
-  // CHECK: %[[LESS:.*]] = sub i32 %1, 256
-  // CHECK: %last = select i1 %{{.*}}, i32 %[[LESS]], i32 0
   // CHECK: %[[FIRST:.*]] = icmp slt i32 0, %1
   // CHECK: br i1 %[[FIRST]], label %loop, label %done
   // CHECK: loop:
   // CHECK-NEXT: %i = phi i32 [ 0, %body ], [ %[[NEXT:.*]], %loop ]
   // CHECK-NEXT: phi float [ 0.000000e+00, %body ]
   // CHECK-NEXT: phi float [ 0.000000e+00, %body ]
-  // CHECK: %[[NEXT]] = add nsw i32 %i, 256
-  // CHECK: %[[MORE:.*]] = icmp slt i32 %i, %last
+  // CHECK: %[[NEXT]] = add nuw i32 %i, 256
+  // CHECK: %[[MORE:.*]] = icmp ult i32 %[[NEXT]], %1
   // CHECK: br i1 %[[MORE]], label %loop, label %done
   // CHECK: done:
   // CHECK-COUNT-2: phi float
@@ -33,6 +32,23 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
     }
     %w = tile.addptr %p, %i : tensor<256x!tile.ptr<f32>, #layout>, tensor<256xi32, #layout>
     tile.store %w, %r : tensor<256x!tile.ptr<f32>, #layout>, tensor<256xf32, #layout>
+    return
+  }
+
+  // Below zero the step is subtracted from the upper bound.
+  // CHECK-LABEL: define ptx_kernel void @from_below
+  // CHECK: %[[LESS:.*]] = sub i32 %1, 256
+  // CHECK: %last = select i1 %{{.*}}, i32 %[[LESS]], i32 -512
+  // CHECK: icmp slt i32 %i, %last
+  func.func @from_below(%x: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
+    %lower = arith.constant -512 : i32
+    %c0 = arith.constant 0 : i32
+    %c256 = arith.constant 256 : i32
+    %r = scf.for %k = %lower to %n step %c256 iter_args(%acc = %c0) -> (i32) : i32 {
+      %s = arith.xori %acc, %k : i32
+      scf.yield %s : i32
+    }
+    tile.store %x, %r : !tile.ptr<i32>, i32
     return
   }
 
