@@ -269,7 +269,8 @@ def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
 def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
   let summary = "Issue MMAs when their operands are there, and wait for them where their results are used";
   let description = [{
-    In loops with several wgmma per iteration, such as the gradients of attention. Without it one MMA completes before the next is issued.
+    In loops with several wgmma per iteration, such as the gradients of attention. Without it one MMA completes before the next is issued. In a loop
+    with one, conversions of layouts that it does not need, such as those of scales for its result, run while it is in flight.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -11,7 +11,7 @@
 //        atomic, still forbids it.
 //        2. With MMAs, if the loop writes through other arguments only: a vector or scalar of the
 //        next iteration is loaded after the last use of the current one, so that both share
-//        registers. The last iteration loads from its own addresses again or, where the loop
+//        registers and the latency has the rest of the body. The last iteration loads from its own addresses again or, where the loop
 //        carries tiles of pointers, is masked.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/PrefetchLegality.h"
@@ -127,8 +127,7 @@ private:
         continue;
       registers += registersFor(load, axes);
       loads.push_back(load);
-      ops.insert(slice->ops.begin(), slice->ops.end());
-      counters.insert(slice->carried.begin(), slice->carried.end());
+      slices.push_back(std::move(*slice));
     }
     return registers;
   }
@@ -156,30 +155,32 @@ private:
     return arith::CmpIOp::create(rewriter, loop.getLoc(), predicate, x, y);
   }
 
-  /// Clones the loads for the iteration in `mapping`, masked by `exists` if that is given.
+  /// Clones all loads for the iteration in `mapping`, masked by `exists` if that is given.
   SmallVector<Value> loadsWith(IRMapping &mapping, Value exists = {}) {
     for (Operation &op : *loop.getBody())
-      if (ops.contains(&op))
+      if (llvm::any_of(slices, [&](const AddressSlice &slice) { return slice.ops.contains(&op); }))
         rewriter.clone(op, mapping);
     SmallVector<Value> results;
-    for (LoadOp load : loads) {
-      auto made = cast<LoadOp>(rewriter.clone(*load, mapping));
-      results.push_back(made.getResult());
-      if (!exists)
-        continue;
-      rewriter.setInsertionPoint(made);
-      Value mask = exists;
-      if (auto tile = dyn_cast<RankedTensorType>(made.getType()))
-        mask = SplatOp::create(
-            rewriter, load.getLoc(),
-            RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding()),
-            exists);
-      if (made.getMask())
-        mask = arith::AndIOp::create(rewriter, load.getLoc(), made.getMask(), mask);
-      made.getMaskMutable().assign(mask);
-      rewriter.setInsertionPointAfter(made);
-    }
+    for (LoadOp load : loads)
+      results.push_back(cloneLoad(load, mapping, exists));
     return results;
+  }
+
+  Value cloneLoad(LoadOp load, IRMapping &mapping, Value exists) {
+    auto made = cast<LoadOp>(rewriter.clone(*load, mapping));
+    if (!exists)
+      return made.getResult();
+    rewriter.setInsertionPoint(made);
+    Value mask = exists;
+    if (auto tile = dyn_cast<RankedTensorType>(made.getType()))
+      mask = SplatOp::create(
+          rewriter, load.getLoc(),
+          RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding()), exists);
+    if (made.getMask())
+      mask = arith::AndIOp::create(rewriter, load.getLoc(), made.getMask(), mask);
+    made.getMaskMutable().assign(mask);
+    rewriter.setInsertionPointAfter(made);
+    return made.getResult();
   }
 
   /// An iteration that the loop may have: its induction variable, the difference to the upper
@@ -244,43 +245,63 @@ private:
     return SmallVector<Value>(results);
   }
 
-  /// The vectors of the next iteration, after the last use of the current ones, and after the next
-  /// values of the carried values in their addresses.
-  SmallVector<Value> nextVectors(ArrayRef<BlockArgument> carried) {
-    OpBuilder::InsertionGuard guard(rewriter);
-    Operation *last = loads.front();
+  /// The last operation of the body that uses the vector of `load`, or that the next value of a
+  /// carried value in its address comes from.
+  Operation *lastNeedOf(LoadOp load, const AddressSlice &slice) {
+    Operation *last = load;
     auto mustFollow = [&](Operation *op) {
       op = op ? loop.getBody()->findAncestorOpInBlock(*op) : nullptr;
       if (op && !op->hasTrait<OpTrait::IsTerminator>() && last->isBeforeInBlock(op))
         last = op;
     };
-    SmallVector<Value> vectors(
-        llvm::map_range(loads, [](LoadOp load) { return load.getResult(); }));
+    SmallVector<Value> vectors{load.getResult()};
     while (!vectors.empty())
       for (Operation *user : vectors.pop_back_val().getUsers()) {
         mustFollow(user);
         if (isa<ExpandDimsOp, BroadcastOp>(user)) // views of the same registers
           vectors.push_back(user->getResult(0));
       }
-    for (unsigned i : counters)
+    for (unsigned i : slice.carried)
       mustFollow(loop.getYieldedValues()[i].getDefiningOp());
-    rewriter.setInsertionPointAfter(last);
-    const Iteration following = after(at(loop.getInductionVar(), {}));
-    const bool carriesTiles = llvm::any_of(counters, [&](unsigned i) {
+    return last;
+  }
+
+  /// Maps the induction variable and what the addresses of `slice` carry to the next iteration; gives
+  /// whether there is one, where that has to be a mask.
+  Value mapToNext(const AddressSlice &slice, IRMapping &mapping) {
+    const Iteration next = after(at(loop.getInductionVar(), {}));
+    const bool carriesTiles = llvm::any_of(slice.carried, [&](unsigned i) {
       return isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
     });
-    auto choose = [&](Value next, Value now) {
-      return carriesTiles
-                 ? next
-                 : arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next, now)
-                       .getResult();
+    auto map = [&](Value now, Value later) {
+      mapping.map(now, carriesTiles ? later
+                                    : arith::SelectOp::create(rewriter, loop.getLoc(), next.exists,
+                                                              later, now)
+                                          .getResult());
     };
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), choose(following.counter, loop.getInductionVar()));
-    for (unsigned i : counters)
-      mapping.map(loop.getRegionIterArg(i),
-                  choose(loop.getYieldedValues()[i], loop.getRegionIterArg(i)));
-    return replaceLoads(loadsWith(mapping, carriesTiles ? following.exists : Value()), carried);
+    map(loop.getInductionVar(), next.counter);
+    for (unsigned i : slice.carried)
+      map(loop.getRegionIterArg(i), loop.getYieldedValues()[i]);
+    return carriesTiles ? next.exists : Value();
+  }
+
+  /// The vectors of the next iteration, each after the last use of the current one.
+  SmallVector<Value> nextVectors(ArrayRef<BlockArgument> carried) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    SmallVector<Operation *> places;
+    for (auto [load, slice] : llvm::zip_equal(loads, slices))
+      places.push_back(lastNeedOf(load, slice));
+    SmallVector<Value> results;
+    for (auto [load, slice, place] : llvm::zip_equal(loads, slices, places)) {
+      rewriter.setInsertionPointAfter(place);
+      IRMapping mapping;
+      const Value exists = mapToNext(slice, mapping);
+      for (Operation &op : llvm::make_early_inc_range(*loop.getBody()))
+        if (slice.ops.contains(&op))
+          rewriter.clone(op, mapping);
+      results.push_back(cloneLoad(load, mapping, exists));
+    }
+    return replaceLoads(results, carried);
   }
 
   scf::ForOp loop;
@@ -289,8 +310,7 @@ private:
   int64_t distance = 1; ///< iterations
   IRRewriter rewriter;
   SmallVector<LoadOp> loads;
-  llvm::SetVector<unsigned> counters; ///< carried values that addresses are computed from
-  llvm::DenseSet<Operation *> ops;
+  SmallVector<AddressSlice> slices; ///< of each load
 };
 
 bool hasMma(scf::ForOp loop) {
