@@ -1,4 +1,4 @@
-"""Tensor-core workloads beside their libraries: one kernel source in both compilers, interleaved.
+"""Tensor-core workloads next to their libraries: one kernel source in both compilers, interleaved.
 
 Each row of tensor_core_rows/ is drawn once. Both packages run the row's configurations, each result
 is compared with float64, and each package's fastest ones are timed again; then the best of each

@@ -2,6 +2,7 @@
 
 import importlib.util
 import runpy
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -406,6 +407,8 @@ def counters(x, clock):
 
 
 def _module(path):
+    if str(TESTS / "python") not in sys.path:
+        sys.path.append(str(TESTS / "python"))  # what tests import
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

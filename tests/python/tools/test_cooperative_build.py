@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from command_line import pantilec
 from conftest import random
+from pantile import _pantile
 from test_build_command import needs_cc
 
 KERNELS = """
@@ -93,6 +94,8 @@ def smooth(device, folder, monkeypatch):
         pytest.skip("code in C is for GPUs")
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "5")
     target = os.environ.get("PANTILE_EMULATED_TARGET", "sm_80")
+    if device.name == "cuda":
+        target = _pantile.device_info(0)["target"]
     words = (*SMOOTH, *GRID, "--cooperative", "--target", target)
     pantilec("build", "k.py", *words, "-o", "smoothing.o", cwd=folder)
     (folder / "main.c").write_text(MAIN_C)
