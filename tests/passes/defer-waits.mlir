@@ -1,6 +1,8 @@
 // MMAs of an iteration start as soon as their operands are there, and are waited for where their results are used.
 // RUN: pantile-opt %s -nv-defer-waits | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#spread = #tile.layout<[64], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [0]]>
+#whole = #tile.layout<[64], reg = [[1], [2], [4], [8], [16], [32]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
@@ -47,6 +49,47 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
       %sloped = nv.wgmma_wait %slopes : (!tile) -> !tile
       %scaled = arith.mulf %scored, %sloped : !tile
       %more = arith.addf %all, %scaled : !tile
+      scf.yield %more : !tile
+    }
+    return %out : !tile
+  }
+
+  // Scales of the result are exchanged while the MMA is in flight.
+  // CHECK-LABEL: @scales
+  // CHECK: scf.for
+  // CHECK-NEXT: %[[SUMS:.*]] = nv.wgmma
+  // CHECK-NEXT: %[[SCALES:.*]] = tile.convert_layout
+  // CHECK-NEXT: arith.mulf %[[SCALES]], %[[SCALES]]
+  // CHECK-NEXT: nv.wgmma_wait %[[SUMS]]
+  func.func @scales(%query: !stage, %key: !stage, %zero: !tile, %scales: tensor<64xf32, #spread>, %none: tensor<64xf32, #whole>, %n: i32) -> (!tile, tensor<64xf32, #whole>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out, %last = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero, %old = %none) -> (!tile, tensor<64xf32, #whole>) : i32 {
+      %each = tile.convert_layout %scales : tensor<64xf32, #spread> -> tensor<64xf32, #whole>
+      %squares = arith.mulf %each, %each : tensor<64xf32, #whole>
+      %sums = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %summed = nv.wgmma_wait %sums : (!tile) -> !tile
+      %more = arith.addf %all, %summed : !tile
+      scf.yield %more, %squares : !tile, tensor<64xf32, #whole>
+    }
+    return %out, %last : !tile, tensor<64xf32, #whole>
+  }
+
+  // What is stored before the MMA stays there.
+  // CHECK-LABEL: @stored_before
+  // CHECK: scf.for
+  // CHECK-NEXT: tile.convert_layout
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: nv.wgmma
+  func.func @stored_before(%query: !stage, %key: !stage, %zero: !tile, %scales: tensor<64xf32, #spread>, %to: tensor<64x!tile.ptr<f32>, #whole>, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %each = tile.convert_layout %scales : tensor<64xf32, #spread> -> tensor<64xf32, #whole>
+      tile.store %to, %each : tensor<64x!tile.ptr<f32>, #whole>, tensor<64xf32, #whole>
+      %sums = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %summed = nv.wgmma_wait %sums : (!tile) -> !tile
+      %more = arith.addf %all, %summed : !tile
       scf.yield %more : !tile
     }
     return %out : !tile
