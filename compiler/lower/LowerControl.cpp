@@ -91,8 +91,9 @@ bool endsByUnsigned(Lowering &l, scf::ForOp op) {
     return isa<DotOp, nv::FmaOp, nv::AsyncOpInterface>(inner) ? WalkResult::interrupt()
                                                               : WalkResult::advance();
   };
-  return lower && !lower->isNegative() && !op.getUnsignedCmp() &&
-         hasSmallStep(l.scalar(op.getStep())) && !op.walk(isPipelined).wasInterrupted();
+  llvm::Value *step = l.scalar(op.getStep());
+  return lower && !lower->isNegative() && !op.getUnsignedCmp() && !isOne(step) &&
+         hasSmallStep(step) && !op.walk(isPipelined).wasInterrupted();
 }
 
 /// It also unrolls a loop of known length completely, and loses the first MMA if its accumulator is
@@ -156,9 +157,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   for (auto [argument, words] : llvm::zip_equal(op.getRegionIterArgs(), inits))
     if (feedsCopies(argument))
       words = hidden(l, words);
-  const bool stepsByOne = isOne(l.scalar(op.getStep()));
-  const bool isUnsigned = op.getUnsignedCmp() || (!stepsByOne && endsByUnsigned(l, op));
-  const bool mayPass = !stepsByOne && (op.getUnsignedCmp() || !isUnsigned);
+  const bool endsUnsigned = endsByUnsigned(l, op), isUnsigned = op.getUnsignedCmp() || endsUnsigned;
+  const bool mayPass = !isOne(l.scalar(op.getStep())) && !endsUnsigned;
   llvm::Value *last = mayPass ? lastStep(l, op) : nullptr;
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
 
