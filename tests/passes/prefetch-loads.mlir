@@ -65,9 +65,9 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
       %power = math.exp2 %early : f32
       %sums = nv.wgmma %left, %right, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %summed = nv.wgmma_wait %sums : (!tile) -> !tile
-      %lates = tile.splat %late : !tile
+      %late_scales = tile.splat %late : !tile
       %powers = tile.splat %power : !tile
-      %scaled = arith.mulf %summed, %lates : !tile
+      %scaled = arith.mulf %summed, %late_scales : !tile
       %twice = arith.mulf %scaled, %powers : !tile
       %more = arith.addf %all, %twice : !tile
       scf.yield %more : !tile
