@@ -135,8 +135,8 @@ Stamp *Races::placeFor(const Touch &touch, ShadowCell &cell) const {
       return &read;
     if (!read)
       free = &read;
-    else if (isPast)
-      past = &read;
+    else if (isPast && (!past || read.tick < past->tick))
+      past = &read; // the oldest: of an element's copies the latest loads count
   }
   if (free)
     return free;

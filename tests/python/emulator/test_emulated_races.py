@@ -187,6 +187,17 @@ def test_threads_that_hold_the_same_element_twice(driver):
         np.testing.assert_array_equal(made[:32], values[:32])
 
 
+def test_threads_that_hold_the_same_element_twice_after_other_reads(driver):
+    """Reads from before a barrier, which no change of the element forgot, are forgotten first."""
+    twice = "ld.global.u32 %r10, [%d7];\n  ld.global.u32 %r11, [%d7];\n  sub.u32 %r11, %r11, %r10;"
+    before = "  ld.global.u32 %r10, [%d7];\n" + f"  bar.sync 0;\n  {twice}\n  bar.sync 0;\n  "
+    after = f"{twice}\n  add.u32 %r10, %r10, %r11;"
+    text = changed(COPIES, "  ld.global.u32 %r10, [%d7];", before + after)
+    for threads in [64, 128, 256] * 8:
+        values, made = run(driver, text.replace("64, 1, 1", f"{threads}, 1, 1"), threads=threads)
+        np.testing.assert_array_equal(made[:32], values[:32])
+
+
 def test_copies_are_reported_on_request(driver, monkeypatch):
     monkeypatch.setenv("PANTILE_EMULATION_COPIES", "1")
     fails(driver, COPIES, RACE, threads=64)
