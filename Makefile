@@ -8,13 +8,15 @@ JOBS ?= $(shell scripts/jobs)
 
 .PHONY: demo test build debug setup format check-format install wheel docs gpu-pack clean
 
-# Builds what the demonstration needs and no more: in the folder of `make build`, where there is one.
-DEMO := $(if $(wildcard build/build.ninja),build,build-demo)
+# A clone that nobody configured compiles several files at once; `cmake --preset release`, which a working tree is
+# configured by, does not.
+FRESH := cmake --preset release -DPANTILE_UNITY=ON
+# Builds what the demonstration needs and no more, in the folder of `make build`.
 demo:
 	scripts/setup demo
-	@[ -f $(DEMO)/build.ninja ] || cmake --preset demo
-	cmake --build $(DEMO) --target _pantile -j $(JOBS)
-	PYTHONPATH=$(DEMO)/python $(PYTHON) -m pantile.demo
+	@[ -f build/build.ninja ] || $(FRESH) -DPANTILE_TESTS=OFF
+	cmake --build build --target _pantile -j $(JOBS)
+	PYTHONPATH=build/python $(PYTHON) -m pantile.demo
 
 test: build
 	$(PYTHON) scripts/test
@@ -23,7 +25,8 @@ setup:
 	scripts/setup
 
 build: setup
-	@[ -f build/build.ninja ] || cmake --preset release
+	@[ -f build/build.ninja ] || $(FRESH)
+	@! grep -q PANTILE_TESTS:BOOL=OFF build/CMakeCache.txt || cmake build -DPANTILE_TESTS=ON
 	cmake --build --preset release -j $(JOBS)
 
 debug: setup
@@ -53,4 +56,4 @@ gpu-pack: build
 	tests/gpu/pack
 
 clean:
-	rm -rf build build-debug build-demo build-wheel
+	rm -rf build build-debug build-wheel
