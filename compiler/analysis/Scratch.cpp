@@ -149,9 +149,11 @@ int64_t pantile::conversionBytes(const LinearLayout &from, const LinearLayout &t
   llvm_unreachable("all kinds are handled");
 }
 
-SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLayout &to,
-                                        unsigned bits) {
-  llvm::SmallVector<int, 4> order{to.fastestDim()};
+namespace {
+/// With rows along `fastest`, and the swizzle that has the fewest bank conflicts.
+SharedLayout scratchAlong(int fastest, const LinearLayout &from, const LinearLayout &to,
+                          unsigned bits) {
+  llvm::SmallVector<int, 4> order{fastest};
   for (int d = to.rank() - 1; d >= 0; --d)
     if (d != order[0])
       order.push_back(d);
@@ -162,9 +164,12 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
   // Matrix instructions access eight consecutive rows.
   if (plain.swizzle() == 0 || findMatrices(from, plain) || findMatrices(to, plain))
     return plain;
+  auto conflictsOf = [](const LinearLayout &layout, const SharedLayout &shared) {
+    const LinearLayout sorted = inVectorOrder(layout, shared);
+    return shared.bankConflicts(sorted, shared.vectorBytes(sorted));
+  };
   auto conflicts = [&](const SharedLayout &shared) {
-    return shared.bankConflicts(from, shared.vectorBytes(from)) +
-           shared.bankConflicts(to, shared.vectorBytes(to));
+    return conflictsOf(from, shared) + conflictsOf(to, shared);
   };
   SharedLayout best = plain;
   int fewest = conflicts(plain);
@@ -173,6 +178,26 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
       best = plain.withSwizzleShift(shift);
       fewest = here;
     }
+  return best;
+}
+} // namespace
+
+SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLayout &to,
+                                        unsigned bits) {
+  auto cycles = [&](const SharedLayout &shared) {
+    return sharedCycles(from, shared) + sharedCycles(to, shared);
+  };
+  SharedLayout best = scratchAlong(to.fastestDim(), from, to, bits);
+  int64_t fewest = cycles(best);
+  for (int fastest = 0; fastest < to.rank(); ++fastest) {
+    if (fastest == to.fastestDim())
+      continue;
+    const SharedLayout other = scratchAlong(fastest, from, to, bits);
+    if (const int64_t here = cycles(other); here < fewest) {
+      best = other;
+      fewest = here;
+    }
+  }
   return best;
 }
 

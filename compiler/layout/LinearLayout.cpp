@@ -339,6 +339,18 @@ std::optional<int> LinearLayout::registerOf(llvm::ArrayRef<int32_t> coord, int l
   return mask ? std::optional(static_cast<int>(*mask)) : std::nullopt;
 }
 
+LinearLayout LinearLayout::regsAlong(int dim) const {
+  auto step = [&](const Coord &basis) -> int32_t {
+    const int along = llvm::count_if(basis, [](int32_t part) { return part != 0; });
+    return along == 1 ? basis[dim] : 0;
+  };
+  Bases sorted = regBases;
+  llvm::stable_sort(sorted, [&](const Coord &a, const Coord &b) {
+    return step(a) && (!step(b) || step(a) < step(b));
+  });
+  return LinearLayout(extents, sorted, laneBases, warpBases, warps);
+}
+
 int LinearLayout::contiguousRegs(int dim) const {
   int width = 1;
   for (const Coord &basis : regBases) {

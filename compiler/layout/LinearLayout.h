@@ -177,6 +177,9 @@ public:
   LinearLayout appendPairDim() const;
   /// Drops register bits whose elements other registers of the same thread already hold.
   LinearLayout withoutRedundantRegs() const;
+  /// The same elements in each thread, renumbered: the register bits that move along `dim` alone
+  /// come first, the shortest step first. registerMoves() tells which register is where.
+  LinearLayout regsAlong(int dim) const;
 
   // Questions.
 

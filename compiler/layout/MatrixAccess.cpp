@@ -1,6 +1,7 @@
-//===- MatrixAccess.cpp - tiles that ldmatrix and stmatrix can move ------------------------===//
+//===- MatrixAccess.cpp - how a tile moves between registers and shared memory -------------===//
 #include "layout/MatrixAccess.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace pantile {
 namespace {
@@ -44,6 +45,30 @@ std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const Share
     return MatrixAccess{transposed, 1 << inWord, matrices, transposed ? along : 1 - along};
   }
   return std::nullopt;
+}
+
+int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared) {
+  int rowsOfChunk[8] = {};
+  for (int row = 0; row < 8; ++row)
+    ++rowsOfChunk[shared.offset(matrixUnit(matrix.rowDim, row)) / 16 % 8];
+  return *std::max_element(rowsOfChunk, rowsOfChunk + 8);
+}
+
+LinearLayout inVectorOrder(const LinearLayout &layout, const SharedLayout &shared) {
+  LinearLayout sorted = layout.regsAlong(shared.order()[0]);
+  return shared.vectorBytes(sorted) > shared.vectorBytes(layout) ? sorted : layout;
+}
+
+int64_t sharedCycles(const LinearLayout &layout, const SharedLayout &shared) {
+  const int64_t bytes = std::max<int64_t>(int64_t(layout.numRegs()) * shared.elementBits() / 8, 1);
+  const LinearLayout sorted = inVectorOrder(layout, shared);
+  const int vector = shared.vectorBytes(sorted);
+  const auto matrix = findMatrices(layout, shared);
+  if (matrix && vector < 16) // as much per instruction as four matrices
+    return bytes / 4 * matrixConflicts(*matrix, shared) + bytes / 4 / matrix->matrices;
+  const int64_t instructions = llvm::divideCeil(bytes, vector);
+  const int64_t parts = std::max(layout.numLanes() * vector / 128, 1);
+  return instructions * (1 + parts * shared.bankConflicts(sorted, vector));
 }
 
 } // namespace pantile

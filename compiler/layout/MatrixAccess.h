@@ -1,7 +1,9 @@
-//===- MatrixAccess.h - tiles that ldmatrix and stmatrix can move ------------------===//
+//===- MatrixAccess.h - how a tile moves between registers and shared memory -------===//
 // Needs: the layout of a tile in registers and in shared memory; nothing of MLIR.
-// Gives: the 8x8 matrices that its registers form, if they do.
+// Gives: the 8x8 matrices that its registers form for ldmatrix and stmatrix, if they do; else the
+//        vectors; and what either costs.
 // How:   A matrix is found by its bases in any layout: four lanes along a row, eight rows of lanes.
+//        A vector is made of whichever registers have consecutive elements.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "layout/SharedLayout.h"
@@ -17,6 +19,17 @@ struct MatrixAccess {
 };
 
 std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared);
+
+/// Conflicts of ldmatrix and stmatrix: how many of eight rows of 16 bytes are in the same banks.
+int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared);
+
+/// The registers of `layout` in the order in which vectors of `shared` have them: renumbered where
+/// that makes the vectors wider.
+LinearLayout inVectorOrder(const LinearLayout &layout, const SharedLayout &shared);
+
+/// What a warp's access of all registers costs: a cycle for each instruction, and one for each 128
+/// bytes or bank conflict.
+int64_t sharedCycles(const LinearLayout &layout, const SharedLayout &shared);
 
 /// `step` along `dim` of two dimensions.
 inline LinearLayout::Coord matrixUnit(int dim, int32_t step) {

@@ -49,8 +49,17 @@ llvm::Intrinsic::ID storeIntrinsic(const MatrixAccess &plan) {
 }
 
 /// A 16-byte vector per thread moves as much as a matrix instruction, without its shuffling.
-bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &layout) {
-  return shared.vectorBytes(layout) == 16;
+bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &sorted) {
+  return shared.vectorBytes(sorted) == 16;
+}
+
+Values loadVectors(Lowering &l, llvm::Value *base, const SharedLayout &shared,
+                   const LinearLayout &sorted, llvm::Type *elementType, ValueList inside) {
+  Values offsets = l.sharedOffsets(base, shared, sorted);
+  for (auto [offset, isInside] : llvm::zip(offsets, inside))
+    if (offset && isInside)
+      offset = l.b.CreateSelect(isInside, offset, base);
+  return l.loadShared(elementType, shared.elementBits(), offsets, shared.vectorBytes(sorted));
 }
 } // namespace
 
@@ -58,12 +67,11 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
                        const LinearLayout &layout, llvm::Type *elementType, ValueList inside) {
   const unsigned bits = shared.elementBits();
   auto plan = l.target.hasLdmatrix() ? findMatrices(layout, shared) : std::nullopt;
-  if (!plan || vectorsAreWide(shared, layout)) {
-    Values offsets = l.sharedOffsets(base, shared, layout);
-    for (auto [offset, isInside] : llvm::zip(offsets, inside))
-      if (offset && isInside)
-        offset = l.b.CreateSelect(isInside, offset, base);
-    return l.loadShared(elementType, bits, offsets, shared.vectorBytes(layout));
+  const LinearLayout sorted = inVectorOrder(layout, shared);
+  if (!plan || vectorsAreWide(shared, sorted)) {
+    const Values ordered = inside.empty() ? Values() : pick(inside, *layout.registerMoves(sorted));
+    const Values loaded = loadVectors(l, base, shared, sorted, elementType, ordered);
+    return pick(loaded, *sorted.registerMoves(layout));
   }
   llvm::Type *word = l.b.getInt32Ty();
   llvm::Type *type = word;
@@ -88,9 +96,13 @@ void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const Sh
                       const LinearLayout &layout, ValueList inside) {
   const unsigned bits = shared.elementBits();
   auto plan = l.target.hasStmatrix() ? findMatrices(layout, shared) : std::nullopt;
-  if (!plan || vectorsAreWide(shared, layout) || plan->matrices < 4)
-    return l.storeShared(values, bits, l.sharedOffsets(base, shared, layout),
-                         shared.vectorBytes(layout), inside);
+  const LinearLayout sorted = inVectorOrder(layout, shared);
+  if (!plan || vectorsAreWide(shared, sorted) || plan->matrices < 4) {
+    const auto moves = *layout.registerMoves(sorted);
+    const Values ordered = inside.empty() ? Values() : pick(inside, moves);
+    return l.storeShared(pick(values, moves), bits, l.sharedOffsets(base, shared, sorted),
+                         shared.vectorBytes(sorted), ordered);
+  }
   const int step = plan->wordRegs * plan->matrices;
   for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared, layout))) {
     if (!offset)

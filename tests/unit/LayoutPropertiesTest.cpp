@@ -6,6 +6,7 @@
 //        a warp touches.
 //===------------------------------------------------------------------------------------===//
 #include "LayoutTesting.h"
+#include "layout/MatrixAccess.h"
 #include "layout/SharedLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -276,6 +277,17 @@ void expectApart(const Held &held, const SharedLayout &shared, llvm::ArrayRef<in
     ASSERT_FALSE(taken[offset / bytes]++) << shared.str();
   }
 }
+/// Renumbered registers hold the same elements, and their vectors are what memory has.
+void expectVectorOrder(const Held &held, const SharedLayout &shared) {
+  const LinearLayout order = inVectorOrder(held.layout, shared);
+  const Held sorted(order);
+  ASSERT_TRUE(converts(held, sorted)) << held.layout.str();
+  ASSERT_TRUE(held.layout.sameThreads(sorted.layout)) << held.layout.str();
+  ASSERT_GE(shared.vectorBytes(sorted.layout), shared.vectorBytes(held.layout));
+  const auto offsets =
+      llvm::map_to_vector(sorted.coords, [&](const Coord &at) { return shared.offset(at); });
+  expectVectors(sorted, shared, offsets);
+}
 } // namespace
 
 TEST(LayoutProperties, HoldOfRandomLayouts) {
@@ -294,6 +306,7 @@ TEST(LayoutProperties, HoldOfRandomLayouts) {
     expectApart(held, shared, offsets);
     expectVectors(held, shared, offsets);
     expectConflicts(held, shared, offsets);
+    expectVectorOrder(held, shared);
   }
   EXPECT_GT(conversions, count / 2);
 }

@@ -1,5 +1,6 @@
 //===- SharedLayoutTest.cpp - the hardware's swizzle and its banks ------------===//
 #include "layout/SharedLayout.h"
+#include "layout/MatrixAccess.h"
 #include "layout/TransposingLayout.h"
 
 #include <gtest/gtest.h>
@@ -125,6 +126,18 @@ TEST(SharedLayout, VectorsNeedConsecutiveRegistersAndElements) {
   EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {1, 0}).vectorBytes(wide), 16);
   const auto narrow = LinearLayout::blocked({64, 4}, {1, 4}, {32, 1}, {2, 1}, {1, 0});
   EXPECT_EQ(SharedLayout::scratch({64, 4}, 16, {1, 0}).vectorBytes(narrow), 8);
+}
+
+TEST(SharedLayout, VectorsAreMadeOfAnyRegisters) {
+  // Pairs of rows as the lowest register bit, then eight columns: nibbles of bytes that were joined.
+  const LinearLayout pairs({64, 64}, {{1, 0}, {0, 1}, {0, 2}, {0, 4}},
+                           {{0, 8}, {0, 16}, {0, 32}, {2, 0}, {4, 0}}, {{8, 0}, {16, 0}, {32, 0}});
+  const auto rows = SharedLayout::forOperand({64, 64}, 16, {1, 0});
+  EXPECT_EQ(rows.vectorBytes(pairs), 2);
+  EXPECT_EQ(rows.vectorBytes(inVectorOrder(pairs, rows)), 16);
+  const auto columns = SharedLayout::forOperand({64, 64}, 16, {0, 1});
+  EXPECT_EQ(inVectorOrder(pairs, columns), pairs);
+  EXPECT_LT(sharedCycles(pairs, rows), sharedCycles(pairs, columns) / 4);
 }
 
 TEST(SharedLayout, AFragmentStoreThroughScratchIsFreeOfConflicts) {

@@ -135,21 +135,14 @@ void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t 
 
 //===- shared memory ---------------------------------------------------------------------===//
 
-/// Conflicts of ldmatrix and stmatrix: eight rows of 16 bytes at a time.
-int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared) {
-  int rowsOfChunk[8] = {};
-  for (int row = 0; row < 8; ++row)
-    ++rowsOfChunk[shared.offset(matrixUnit(matrix.rowDim, row)) / 16 % 8];
-  return *std::max_element(rowsOfChunk, rowsOfChunk + 8);
-}
-
 int conflicts(const SharedLayout &shared, const LinearLayout &layout, bool hasMatrices,
               int leastMatrices) {
-  const int vector = shared.vectorBytes(layout);
+  const LinearLayout sorted = inVectorOrder(layout, shared);
+  const int vector = shared.vectorBytes(sorted);
   auto matrix = hasMatrices ? findMatrices(layout, shared) : std::nullopt;
   if (matrix && matrix->matrices >= leastMatrices && vector < InstructionSet::vectorBytes)
     return matrixConflicts(*matrix, shared);
-  return shared.bankConflicts(layout, vector);
+  return shared.bankConflicts(sorted, vector);
 }
 
 struct RemarkAccessesPass : impl::RemarkAccessesBase<RemarkAccessesPass> {

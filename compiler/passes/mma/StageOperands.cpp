@@ -19,6 +19,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "ir/Machine.h"
 #include "ir/Tile.h"
+#include "layout/MatrixAccess.h"
 #include "layout/TransposingLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -74,11 +75,28 @@ nv::BufferType bufferTypeFor(RankedTensorType tile, int fastest, int mostSpan) {
   return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
 }
 
+/// The dimension along which the store of a computed tile takes the fewest cycles. A load is copied
+/// along the dimension that it is contiguous in.
+int fastestToStore(Value source, int mostSpan) {
+  auto tile = cast<RankedTensorType>(source.getType());
+  const LinearLayout layout = layoutOf(tile);
+  if (source.getDefiningOp<LoadOp>())
+    return layout.fastestDim();
+  auto cycles = [&](int fastest) {
+    return sharedCycles(layout, sharedLayoutOf(bufferTypeFor(tile, fastest, mostSpan)));
+  };
+  int best = layout.fastestDim();
+  for (int dim = 0; dim < tile.getRank(); ++dim)
+    if (cycles(dim) < cycles(best))
+      best = dim;
+  return best;
+}
+
 /// The type of a buffer for `source` that is read as `reading`, whose dimensions are the operand's.
 nv::BufferType bufferTypeFor(OperandSource source, Reading reading) {
   auto tile = cast<RankedTensorType>(source.value.getType());
   if (reading.fastest < 0)
-    return bufferTypeFor(tile, layoutOf(tile).fastestDim(), reading.span);
+    return bufferTypeFor(tile, fastestToStore(source.value, reading.span), reading.span);
   const int fastest = source.transposed ? 1 - reading.fastest : reading.fastest;
   return bufferTypeFor(tile, fastest, reading.span);
 }
