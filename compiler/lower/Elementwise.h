@@ -9,6 +9,10 @@ namespace pantile::lower {
 llvm::LogicalResult mapElements(Lowering &l, mlir::Operation *op,
                                 llvm::function_ref<llvm::Value *(ValueList)> make);
 
+/// Lowers an operation on two tiles of bytes four at a time; false, and nothing done, where that is
+/// none or its operands are not the bytes of words.
+bool lowerOnWords(Lowering &l, mlir::Operation *op);
+
 using Unary = llvm::Value *(*)(Lowering &, llvm::Value *);
 using Binary = llvm::Value *(*)(Lowering &, llvm::Value *, llvm::Value *);
 using Ternary = llvm::Value *(*)(Lowering &, llvm::Value *, llvm::Value *, llvm::Value *);

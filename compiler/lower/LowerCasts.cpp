@@ -212,7 +212,7 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
 /// Bytes to 16-bit floats in pairs: one conversion instruction takes as long as eight of these
 /// operations. With a byte b as the low bits of 2^k, whose last place is 1, the number is 2^k + b,
 /// and 2^k is subtracted. Halves have 8 such bits; signed bytes are biased by 128. bf16 has 7; the
-/// sign's 128 is in the number that is subtracted.
+/// sign's 128 is in the number that is subtracted, and unsigned bytes are 128 more than signed ones.
 Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to) {
   auto &b = l.b;
   constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43434343;
@@ -225,14 +225,15 @@ Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to
     if (to->isHalfTy())
       return b.CreateFSub(floats(spread),
                           llvm::ConstantFP::get(pair, isSigned ? 1024.0 + 128.0 : 1024.0));
-    return b.CreateFSub(floats(b.CreateAnd(spread, 0xff7fff7f)),
-                        floats(b.CreateAnd(spread, 0xff80ff80)));
+    llvm::Value *number = b.CreateFSub(floats(b.CreateAnd(spread, 0xff7fff7f)),
+                                       floats(b.CreateAnd(spread, 0xff80ff80)));
+    return isSigned ? number : b.CreateFAdd(number, llvm::ConstantFP::get(pair, 128.0));
   };
   Values result;
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const size_t count = std::min<size_t>(4, bytes.size() - i);
     llvm::Value *word = b.CreateZExt(l.pack(bytes.slice(i, count), 8)[0], b.getInt32Ty());
-    if (to->isHalfTy() && isSigned)
+    if (to->isHalfTy() == isSigned)
       word = b.CreateXor(word, signs);
     for (size_t j = 0; j < count; j += 2) {
       llvm::Value *both = difference(word, j == 0 ? 0x4140 : 0x4342);
@@ -243,9 +244,9 @@ Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to
   return result;
 }
 
-bool convertsInPairs(Lowering &l, ValueList values, bool isSigned, Type to) {
+bool convertsInPairs(Lowering &l, ValueList values, Type to) {
   return values.size() > 1 && values[0]->getType()->isIntegerTy(8) &&
-         (to.isF16() || (to.isBF16() && isSigned && l.target.hasBf16Arithmetic())) &&
+         (to.isF16() || (to.isBF16() && l.target.hasBf16Arithmetic())) &&
          !llvm::all_of(values, llvm::IsaPred<llvm::Constant>);
 }
 
@@ -257,7 +258,7 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Han
     llvm::Type *type = viaDouble ? l.b.getDoubleTy() : l.type(to);
     const Values values = withoutPoison(l.get(op->getOperand(0)));
     constexpr bool isSigned = opcode == llvm::Instruction::SIToFP;
-    if (convertsInPairs(l, values, isSigned, to)) {
+    if (convertsInPairs(l, values, to)) {
       l.set(op->getResult(0), bytesToFloats(l, values, isSigned, type));
       return success();
     }

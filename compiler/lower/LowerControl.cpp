@@ -1,7 +1,7 @@
 //===- LowerControl.cpp - structured control flow as blocks and phis ------------------------===//
 // How:   A loop is emitted rotated: one test before it, one at its end, so that no pass has to
 //        rotate it. A loop-carried tile is one phi per register; a `for` carries 16-bit floats in
-//        pairs, as instructions take them.
+//        pairs and bytes in fours, as instructions take them and loads give them.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,15 +32,18 @@ void addIncoming(ValueList phis, ValueList values, llvm::BasicBlock *from) {
     cast<llvm::PHINode>(phi)->addIncoming(value, from);
 }
 
-/// Whether the registers of `tile` are carried in pairs.
-bool isPaired(Lowering &l, Value tile) {
+/// The bits of elements of which a word carries several; 0: each is carried by itself.
+unsigned carriedBits(Lowering &l, Value tile) {
   const ValueList values = l.get(tile);
   llvm::Type *type = values.empty() ? nullptr : values[0]->getType();
-  return type && (type->isHalfTy() || type->isBFloatTy()) && values.size() % 2 == 0;
+  if (type && (type->isHalfTy() || type->isBFloatTy()) && values.size() % 2 == 0)
+    return 16;
+  return type && type->isIntegerTy(8) && values.size() % 4 == 0 ? 8 : 0;
 }
 
 Values carriedWords(Lowering &l, Value tile) {
-  return isPaired(l, tile) ? l.pack(l.get(tile), 16) : Values(l.get(tile));
+  const unsigned bits = carriedBits(l, tile);
+  return bits ? l.pack(l.get(tile), bits) : Values(l.get(tile));
 }
 
 /// Phis for loop-carried `words`, with their values coming from `from`.
@@ -55,8 +58,8 @@ Values makePhis(Lowering &l, ValueList words, llvm::BasicBlock *from) {
 /// Sets `tile`, of the type and size of `like`, from the loop-carried `words`.
 void setCarried(Lowering &l, Value tile, Value like, ValueList words) {
   const ValueList values = l.get(like);
-  l.set(tile, isPaired(l, like) ? l.unpack(words, values[0]->getType(), 16, values.size())
-                                : Values(words));
+  const unsigned bits = carriedBits(l, like);
+  l.set(tile, bits ? l.unpack(words, values[0]->getType(), bits, values.size()) : Values(words));
 }
 
 /// The loop continues while its counter is below this: `upper - step`, computed without overflow,

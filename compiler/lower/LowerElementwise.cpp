@@ -42,7 +42,9 @@ namespace {
 //===- integers ------------------------------------------------------------------------===//
 
 template <typename Op, llvm::Instruction::BinaryOps opcode> void addWrapping(Handlers &h) {
-  h.add<Op>([](Lowering &l, Operation *op) {
+  h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
+    if (lowerOnWords(l, op))
+      return success();
     const auto flags = cast<Op>(op).getOverflowFlags();
     const bool nsw = bitEnumContainsAll(flags, arith::IntegerOverflowFlags::nsw);
     const bool nuw = bitEnumContainsAll(flags, arith::IntegerOverflowFlags::nuw);
@@ -83,6 +85,15 @@ llvm::Value *ceilDivU(Lowering &l, llvm::Value *x, llvm::Value *y) {
   llvm::Value *quotient = l.b.CreateUDiv(x, y);
   llvm::Value *inexact = l.b.CreateICmpNE(l.b.CreateMul(quotient, y), x);
   return l.b.CreateSelect(inexact, l.b.CreateAdd(quotient, one), quotient);
+}
+
+/// Bits, and shifts: of bytes four at a time.
+template <typename Op> void addBitwise(Handlers &h, Binary fn) {
+  h.add<Op>([fn](Lowering &l, Operation *op) -> LogicalResult {
+    if (lowerOnWords(l, op))
+      return success();
+    return mapElements(l, op, [&](ValueList v) { return fn(l, v[0], v[1]); });
+  });
 }
 
 /// Quotient rounded up or down, from LLVM's, which rounds towards zero.
@@ -304,12 +315,12 @@ void addIntegers(Handlers &h) {
   addBinary<arith::CeilDivUIOp>(h, ceilDivU);
   addBinary<arith::CeilDivSIOp>(h, roundedDivS<true>);
   addBinary<arith::FloorDivSIOp>(h, roundedDivS<false>);
-  addBinary<arith::AndIOp>(h, binary<I::And>);
-  addBinary<arith::OrIOp>(h, binary<I::Or>);
-  addBinary<arith::XOrIOp>(h, binary<I::Xor>);
-  addBinary<arith::ShLIOp>(h, shift<I::Shl>);
-  addBinary<arith::ShRUIOp>(h, shift<I::LShr>);
-  addBinary<arith::ShRSIOp>(h, shift<I::AShr>);
+  addBitwise<arith::AndIOp>(h, binary<I::And>);
+  addBitwise<arith::OrIOp>(h, binary<I::Or>);
+  addBitwise<arith::XOrIOp>(h, binary<I::Xor>);
+  addBitwise<arith::ShLIOp>(h, shift<I::Shl>);
+  addBitwise<arith::ShRUIOp>(h, shift<I::LShr>);
+  addBitwise<arith::ShRSIOp>(h, shift<I::AShr>);
   addBinary<arith::MaxSIOp>(h, binaryIntrinsic<llvm::Intrinsic::smax>);
   addBinary<arith::MinSIOp>(h, binaryIntrinsic<llvm::Intrinsic::smin>);
   addBinary<arith::MaxUIOp>(h, binaryIntrinsic<llvm::Intrinsic::umax>);

@@ -194,6 +194,8 @@ registersOf(mlir::Operation *op, const LinearLayout &have, const LinearLayout &w
 /// `elements` with zeros in place of absent (poison) registers, for packing: a word with one poison
 /// element would be poison.
 Values withoutPoison(ValueList elements);
+/// The 32-bit word whose bytes these four values are, in order; null if they are of none.
+llvm::Value *wordOfBytes(ValueList bytes);
 /// `values` picked by register number.
 Values pick(ValueList values, llvm::ArrayRef<int> registers);
 

@@ -61,6 +61,22 @@ Values lower::withoutPoison(ValueList elements) {
   return defined;
 }
 
+llvm::Value *lower::wordOfBytes(ValueList bytes) {
+  namespace match = llvm::PatternMatch;
+  llvm::Value *vector = nullptr, *word = nullptr;
+  if (bytes.size() != 4 ||
+      !match::match(bytes[0], match::m_ExtractElt(match::m_Value(vector), match::m_Zero())) ||
+      !match::match(vector, match::m_BitCast(match::m_Value(word))) ||
+      !word->getType()->isIntegerTy(32))
+    return nullptr;
+  for (auto [i, byte] : llvm::enumerate(bytes))
+    if (!byte->getType()->isIntegerTy(8) ||
+        !match::match(byte,
+                      match::m_ExtractElt(match::m_Specific(vector), match::m_SpecificInt(i))))
+      return nullptr;
+  return word;
+}
+
 Values Lowering::pack(ValueList given, unsigned bits) {
   const Values elements = withoutPoison(given);
   if (bits == 8)
@@ -70,6 +86,11 @@ Values Lowering::pack(ValueList given, unsigned bits) {
   const unsigned each = word / bits;
   Values words;
   for (size_t i = 0; i < elements.size(); i += each) {
+    if (llvm::Value *whole =
+            each == 4 ? wordOfBytes(ValueList(elements).slice(i, each)) : nullptr) {
+      words.push_back(whole);
+      continue;
+    }
     if (each == 1) {
       words.push_back(toInteger(elements[i], bits));
       continue;
