@@ -12,9 +12,26 @@ import math
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs/measurements"
-TIMES = ("ns", "ms", "s")
+TIMES = ("ns", "us", "ms", "s")
 OTHER_TYPES = ("bf16", "fp8", "int8", "attention forward", "attention backward")
 ANY_EXTENT = "gemm fp16, tiles of any extent"
+# Groups of the rows of the tensor-core workloads, by how their names begin; the first that fits.
+TENSOR_CORES = {
+    "attention d=192": "attention d=192/128",
+    "attention d=": "attention, long",
+    "attention bf16": "attention, long",
+    "attention fp8": "attention fp8",
+    "attention varlen": "attention varlen",
+    "paged decode": "decode",
+    "MLA decode": "decode",
+    "fp8 GEMM": "block scales",
+    "MoE GEMM": "MoE",
+    "int4 weights": "4-bit weights",
+    "mxfp4 weights": "4-bit weights",
+    "bf16 GEMM": "long GEMM",
+    "small": "small",
+    "": "scans",
+}
 
 
 def read(name):
@@ -39,6 +56,19 @@ def tables():
     for group in OTHER_TYPES:
         part = [row for row in found["other types"]["rows"] if row["name"].startswith(group)]
         found[f"other types: {group}"] = {"unit": "TFLOP/s", "rows": part}
+    return found | tensor_cores()
+
+
+def tensor_cores():
+    """The tensor-core workloads by group; each row of the record has a unit of its own."""
+    found = {}
+    for table in read("tensor-cores-2026-11-23.json")["tables"].values():
+        for row in table["rows"]:
+            name = next(g for start, g in TENSOR_CORES.items() if row["name"].startswith(start))
+            group = found.setdefault(name, {"unit": row["unit"], "rows": []})
+            if row["unit"] != group["unit"]:
+                raise ValueError(f"{row['name']} has another unit than its group")
+            group["rows"].append(row)
     return found
 
 
@@ -61,6 +91,10 @@ def mean(ratios):
     """The geometric mean."""
     return math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
 
+
+FLASH = "FlashAttention-2"
+NO_SCALES = "cuBLAS without scales"
+GROUPED = "torch._grouped_mm, rows sorted before"
 
 # Title, table, the column that is ours, the library's name and column, Triton's column.
 WORKLOADS = [
@@ -85,6 +119,17 @@ WORKLOADS = [
     ("warm launch", "launch", "pantile", "driver call", "driver", "triton"),
     ("cold compile", "cold compile", "pantile", None, None, "triton"),
     ("cold tuning", "tuning from cold", "pantile", None, None, "triton"),
+    ("attention d=64 to 256", "attention, long", "pantile", "cuDNN", "cuDNN", "triton"),
+    ("attention d=192/128", "attention d=192/128", "pantile", "cuDNN", "cuDNN", "triton"),
+    ("attention fp8", "attention fp8", "pantile", "cuDNN bf16", "cuDNN bf16", "triton"),
+    ("attention, ragged rows", "attention varlen", "pantile", FLASH, FLASH, "triton"),
+    ("decode: paged, MLA", "decode", "pantile", None, None, "triton"),
+    ("linear attention, scans", "scans", "pantile", None, None, "triton"),
+    ("GEMM fp8, block scales", "block scales", "pantile", NO_SCALES, NO_SCALES, "triton"),
+    ("GEMM of experts (MoE)", "MoE", "pantile", "`torch._grouped_mm`", GROUPED, "triton"),
+    ("weights of 4 bits", "4-bit weights", "pantile", "cuBLAS bf16", "cuBLAS bf16", "triton"),
+    ("GEMM bf16, M = 64 and 256", "long GEMM", "pantile", "cuBLAS", "cuBLAS", "triton"),
+    ("kernels of microseconds", "small", "pantile", None, None, "triton"),
 ]
 
 
