@@ -5,7 +5,7 @@ Needs: an environment with docs/requirements.txt (`make docs` makes one).
 Gives: build-docs/html; status 1 at a warning of Sphinx, such as a link that leads nowhere.
 How:   docs/ is copied to build-docs/source. A tutorial becomes a page: its docstring and the comments
        after `# %%` are Markdown, the rest is code; plots of docs/images/tutorials go below its
-       benchmark.
+       benchmark. Links to `../tutorials/*.py` lead there; as written they work on a code host.
 
 Usage: scripts/docs.py [--sources-only]
 """
@@ -125,12 +125,23 @@ def list_the_rest(index):
     index.write_text(text.replace(block, listed if rest else ""), encoding="utf-8")
 
 
+def link_to_pages(text):
+    """Let links to the scripts and folders of tutorials lead to the pages made of them."""
+
+    def link(match):
+        return f"]({match[1]}tutorials/{match[2] or 'index'}.md"
+
+    return re.sub(r"\]\(\.\./((?:\.\./)*)tutorials(?:/([\w-]+)(?:\.py)?)?/?(?=[)#])", link, text)
+
+
 def write_sources():
     """Put the pages together in build-docs/source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     shutil.copytree(
         ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("entries", "examples", "measurements")
     )
+    for page in SOURCE.rglob("*.md"):
+        page.write_text(link_to_pages(page.read_text(encoding="utf-8")), encoding="utf-8")
     write_tutorials()
     for folder in ("reference", "decisions"):
         pages = sorted(path.stem for path in (SOURCE / folder).glob("[a-z]*.md"))

@@ -44,19 +44,18 @@ def anchors(path):
 
 
 def target(page, link):
-    """The file that a relative link leads to; pages of tutorials are made from the scripts."""
+    """The file that a relative link leads to; one that only the built pages have is none."""
     path = page.parent / link
-    if path.exists():
-        return path
-    made = re.fullmatch(r"tutorials/(.+)\.md", link)
-    if made and page.parent == DOCS:
-        folder = ROOT / "tutorials"
-        if made[1] == "index":
-            return folder
-        for name in (f"{made[1]}.py", f"{made[1]}/README.md"):
-            if (folder / name).exists():
-                return folder / name
-    return None
+    return path if path.exists() else None
+
+
+def is_page(entry):
+    """Whether a list names a page; those of tutorials are made from the scripts."""
+    tutorial = re.fullmatch(r"tutorials/(.+)", entry)
+    if not tutorial:
+        return (DOCS / f"{entry}.md").exists()
+    made = {path.stem for path in (ROOT / "tutorials").glob("[0-9][0-9]-*")}
+    return tutorial[1] in made | {"index"}
 
 
 def test_listings_of_stages():
@@ -81,6 +80,31 @@ def test_links(page):
         if path is None or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
             wrong.append(link)
     assert not wrong, f"{page.name} links to {wrong}"
+
+
+def test_links_to_pages_that_only_sphinx_makes_are_refused():
+    """On a code host there is no `docs/tutorials`; there is the script."""
+    page = DOCS / "quickstart.md"
+    assert target(page, "tutorials/index.md") is None
+    assert target(page, "tutorials/03-matrix-multiplication.md") is None
+    assert target(page, "../tutorials/03-matrix-multiplication.py")
+
+
+def test_links_to_tutorials_lead_to_their_pages(docs):
+    """What a code host shows as a script is a page of the built documentation."""
+    text = "[a](../tutorials), [b](../tutorials/08-x), [c](../tutorials/03-y.py#z), [d](../python)"
+    assert docs.link_to_pages(text) == (
+        "[a](tutorials/index.md), [b](tutorials/08-x.md), [c](tutorials/03-y.md#z), [d](../python)"
+    )
+    assert docs.link_to_pages("[a](../../tutorials/03-y.py)") == "[a](../tutorials/03-y.md)"
+
+
+def test_links_lead_out_of_docs_to_tutorials_alone(docs):
+    """The built pages have no other folder of the repository."""
+    for page in set(PAGES) - set(FRONT):
+        for link in re.findall(r"\]\(([^)\s#]+)", docs.link_to_pages(prose(page))):
+            path = (page.parent / link).resolve()
+            assert re.match(r"[a-z]+:", link) or path.is_relative_to(DOCS), (page, link)
 
 
 @pytest.mark.parametrize("page", FRONT[:2], ids=lambda page: page.name)
@@ -108,7 +132,7 @@ def test_every_page_is_listed():
     explicit = [entry for entry in entries if "*" not in entry]
     assert len(set(explicit)) == len(explicit), "a page is listed twice"
     for entry in explicit:
-        assert target(DOCS / "index.md", f"{entry}.md"), f"no page {entry}"
+        assert is_page(entry), f"no page {entry}"
     for page in DOCS.glob("*.md"):
         assert any(fnmatch.fnmatch(page.stem, entry) for entry in entries), page
 
