@@ -1,12 +1,15 @@
 //===- PrefetchLegality.h - which loads of a loop may be prefetched ----------------===//
 // Needs: layouts.
-// Gives: whether a load can become an asynchronous copy issued iterations early, and how many bytes
-//        each cp.async copies; which operation of a loop forbids to read memory early.
-// How:   A load may be prefetched if three rules hold. Its address must be computable iterations
-//        early. It may depend on small loads of the loop whose own addresses are (a page table's
-//        entries). Vectors have at least 4 bytes. No operation of the loop may change what is read:
-//        stores through other arguments count as no-alias, and so do atomics whose old values are
-//        unused.
+// Gives: whether a load can become an asynchronous copy that is issued iterations early, and how
+//        many bytes each cp.async copies. Also the operation of a loop that forbids early reads of
+//        memory.
+// How:   A load may be prefetched if four rules hold:
+//        1. Its address can be computed iterations early. The address may depend on small loads of
+//           the loop, such as entries of a page table, if that holds for their addresses, too.
+//        2. Each vector has at least 4 bytes.
+//        3. No operation of the loop may change what is read. Two kinds of writes through another
+//           argument count as no-alias: stores, and atomics whose old values are unused.
+//        4. The load is not volatile, and lanes that are masked off get zero.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"

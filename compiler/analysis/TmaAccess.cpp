@@ -1,26 +1,37 @@
 //===- TmaAccess.cpp - the rules by which TMA can do an access ---------------------===//
 // Needs: see TmaAccess.h.
 // Gives: tmaAccess.
-// How:   1. The address is argument + sum of index * stride. The strides are known on the host; one
-//        is 1, the others are multiples of 16 bytes.
-//        2. Each term of the remaining offset goes to the dimension with its stride, to the base
-//        (arguments only), or to a further dimension.
-//        3. An extent comes from the mask. A dimension without a bound gets an extent that clips
-//        nothing.
-//        4. Modulo-wrapped indices (`% M`) become the extent M if the rows that wrap reach only
-//        lanes that a store masks off. So does `where(rows < M, rows, 0)`. Other modulos are
-//        applied to the tile's start, in launches where M is a multiple of the tile. The dividend
-//        is taken to be non-negative.
-//        5. No earlier write of the kernel may alias the load: the caller checks that. A coordinate
-//        is never negative unless the mask excludes such lanes: the plain load would read memory
-//        before the tensor. A data-dependent coordinate counts from far before the tensor.
-//        6. So does a coordinate below an end that is not known on the host (splitAtEnd).
-//        7. Coordinates have 32 bits, addresses 64. Each coordinate is a value that the kernel
-//        computed in 32 bits, or is bounded by a condition that the launch checks, or saturates
-//        outside of an extent.
-//        8. Rows of a load begin at multiples of 16 bytes: an H200 ends other copies with an
-//        illegal instruction. This is proved here, or depends on arguments only, and the launch
-//        checks it.
+// How:   Addresses:
+//        1. The address is an argument plus a sum of index * stride. The argument is a multiple of
+//           16 bytes. The host can compute the strides: the fastest one is 1 element, the others
+//           are multiples of 16 bytes.
+//        2. The address may have further terms. A term that a stride divides is added to the
+//           coordinate of that dimension. A term of arguments alone is added to the base. A term
+//           with a small constant step is added to the fastest coordinate. Any other term gets a
+//           dimension of its own, with a stride as in rule 1. There are at most five dimensions.
+//        Extents:
+//        3. The mask gives the extents. A dimension that it does not bound gets an extent that
+//           clips nothing.
+//        4. Modulo-wrapped indices (`% M`) are legal in two cases. The dividend is taken to be
+//           non-negative.
+//           - The rows that wrap reach only lanes that a store masks off. The extent is then M. The
+//             same holds for `where(rows < M, rows, 0)`.
+//           - M is a multiple of the tile, which the launch checks. The modulo is then applied to
+//             the tile's start.
+//        Coordinates:
+//        5. A coordinate is never negative unless the mask excludes such lanes: the plain load
+//           would read memory before the tensor, which TMA does not. A data-dependent coordinate
+//           that might be negative counts from far before the tensor (countFromFar).
+//        6. A coordinate below an end that the host does not have counts from there, too
+//           (splitAtEnd).
+//        7. Coordinates have 32 bits, addresses 64. One of three must hold: the kernel computes the
+//           coordinate in 32 bits; or a condition that the launch checks bounds it; or it saturates
+//           outside of an extent.
+//        Loads:
+//        8. Rows begin at multiples of 16 bytes: an H200 ends other copies with an illegal
+//           instruction. This is proved here, or depends on arguments only and the launch checks
+//           it.
+//        9. No earlier write of the kernel may alias the load: the caller checks that.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"

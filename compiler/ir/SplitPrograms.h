@@ -1,9 +1,11 @@
 //===- SplitPrograms.h - what a launch passes to a stream-K kernel ----------------------===//
-// Needs: `partial_bytes` of `nv.launch`: bytes of the partial tile of a CTA.
-// Gives: the meaning of the two scratch pointers.
-// How:   the first is memory: for `mostSplitBlocks` CTAs a flag of 32 bits, in a line of its own,
-//        which is zero between launches, then `partial_bytes` per CTA. The second is no pointer but a
-//        Cut. With two null pointers all tiles stay whole.
+// Needs: `partial_bytes` of `nv.launch`: the bytes of one CTA's partial tile.
+// Gives: the meaning of the two scratch pointers that a launch passes to a stream-K kernel.
+// How:   1. The first one points to memory. It begins with `mostSplitBlocks` flags, one per CTA. A
+//           flag has 32 bits and a cache line of its own, and is zero between launches. After the
+//           flags come the partial tiles, `partial_bytes` per CTA.
+//        2. The second one is not used as a pointer: its 64 bits are a Cut.
+//        3. If both are zero, no tile is split.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"

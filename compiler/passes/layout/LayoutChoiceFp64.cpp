@@ -2,15 +2,17 @@
 // Needs: LayoutChoice.h.
 // Gives: LayoutChoice::isRowMajor, fp64Order.
 // How:   An operand is read from rows of 128 swizzled bytes: row r has its 16-byte chunk c at c ^ r
-//        % 8. Accesses of vectors of two elements along K serve 8 lanes at once, 4 of K in 2 rows.
-//        Accesses of single elements serve 16 lanes, 4 of K and 4 columns. These are free of
-//        conflicts:
-//          four adjacent elements of K per thread where K is fastest: lanes of a row access every
-//          second chunk, and those of the next row the chunks between;
-//          two adjacent elements where K is not fastest: the lanes' rows differ in bits 1 and 2;
-//          where K is fastest, too, if the two rows are 4 apart.
-//        If the left operand is contiguous along M and the right one along K, one of them needs
-//        two accesses instead of one: it is the left one, whose part per warp is smaller.
+//        % 8. An access to vectors of two elements along K serves 8 lanes at once: 4 along K in 2
+//        rows. An access to single elements serves 16 lanes at once: 4 along K and 4 columns. Three
+//        orders have no bank conflicts:
+//        1. K is fastest, and a thread has four adjacent elements of K. The lanes of a row access
+//           every second chunk, and those of the next row the chunks between.
+//        2. K is not fastest, and a thread has two adjacent elements of K. The rows of the lanes
+//           then differ in bits 1 and 2.
+//        3. K is fastest, a thread has two adjacent elements of K, and the two rows are 4 apart.
+//        Both operands have the same number of adjacent elements. If the left operand is contiguous
+//        along M and the right one along K, order 1 is for the right operand. The left operand then
+//        needs two accesses instead of one: its part per warp is the smaller one.
 //===----------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
 

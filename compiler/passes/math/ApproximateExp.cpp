@@ -1,14 +1,16 @@
 //===- ApproximateExp.cpp - approximate exponentials whose denormal results do not matter ---===//
 // Needs: tiles without layouts.
-// Gives: `math.exp` of fp32 whose denormal results do not matter becomes `math.exp2` of the scaled
-//        operand. It gives 0 for results below 2^-126, and saves the three instructions per element
-//        that denormals cost.
-// How:   A result is followed through operations that only move or select elements. A denormal does
-//        not matter where a constant is added to it (1 + exp(-x)), or where it is truncated to a
-//        format without such numbers. The weights of a softmax, exp(x - max(x)), may also be
-//        summed, since one of them is 1, and be an operand of a dot, together with a weight of 1.
-//        The same holds with a running maximum, whose 1 may be in another tile: such a sum must
-//        only be added to the previous sum.
+// Gives: `math.exp` of fp32 becomes `math.exp2` of the scaled operand if denormal results do not
+//        matter. `math.exp2` gives 0 for results below 2^-126, and saves the three instructions per
+//        element that denormals cost.
+// How:   All uses of the result are followed through operations that only move or select elements.
+//        A denormal does not matter to these uses:
+//        1. The sum with a large constant, as in 1 + exp(-x).
+//        2. The truncation to a format without such numbers. bf16 has them.
+//        3. If the result is the weights of a softmax, exp(x - max(x)): the sum of the weights, and
+//           a dot that multiplies them. One of the weights is 1, next to which a denormal vanishes.
+//        4. The same with a running maximum, exp(x - max(max(x), before)). The weight of 1 may then
+//           be in another tile, so the sum of a tile must only be added to the previous sum.
 //===----------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

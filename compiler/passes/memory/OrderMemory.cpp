@@ -1,17 +1,21 @@
 //===- OrderMemory.cpp - order accesses to one memory location ---------------------===//
 // Needs: tiles without layouts; equal pointers are one value (CSE ran).
-// Gives: barriers between a store and a later load or store of the same location, and between a
-//        load and a later store where some warp may not have loaded yet what the store overwrites.
-// How:   Each access has a layout of its own, and an element that several threads hold is stored by
-//        one of them and loaded by all. So program order does not order the threads. Kernels for
+// Gives: barriers between accesses to one location whose order matters.
+// How:   Each access has a layout of its own. An element that several threads hold is stored by one
+//        of them and loaded by all. So program order does not order the threads. Kernels for
 //        Triton's first versions exchange values through global memory this way, without barriers.
-//        A location is a must-alias class of pointer tiles (MustAlias.h). Accesses that overlap
-//        otherwise are ordered by the user, with `debug_barrier`. A store after a load needs a
-//        barrier if the loaded values have another use, and if one of two holds: the tile is so
-//        small that warps hold copies of its elements, or the stored values do not depend on the
-//        loaded ones, so that another thread may store an element than loads it. Updates in place
-//        need none. Accesses that are open at the end of an iteration count in the next one if
-//        their location is loop-invariant.
+//        1. A location is a must-alias class of pointer tiles (MustAlias.h). Accesses that overlap
+//           otherwise are ordered by the user, with `debug_barrier`.
+//        2. A store and a later load or store of the same location need a barrier between them. Two
+//           atomics need none.
+//        3. A load and a later store need a barrier if there are several warps, if the loaded
+//           values have another use, and if some warp may not have loaded yet what the store
+//           overwrites. That may be so in two cases. Either warps hold copies of elements, since
+//           the tile is small or the number of warps is no power of two. Or the stored values do
+//           not depend on the loaded ones, so that one thread may store what another one loads.
+//        4. Updates in place, whose loaded values have no other use, need none.
+//        5. An access that no barrier follows in an iteration counts in the next one if its
+//           location is loop-invariant.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/MustAlias.h"
 #include "mlir/Analysis/SliceAnalysis.h"

@@ -1,24 +1,26 @@
 //===- InsertWaits.cpp - count what waits leave in flight, insert the missing ones -----------===//
 // Needs: MMAs are where they are issued; waits without a count are where MMAs must be complete.
-// Gives: each wait has its count, and holds the registers that its MMAs read. Between the issue of
-//        an MMA and a wait for it, nothing else accesses its accumulators, or overwrites the
-//        registers and stages that it reads: where an operation would, a wait is inserted before
-//        it.
-// How:   a forward data-flow analysis of the MMAs in flight (MmasInFlight.h). The rule for each
-//        MMA:
-//        - Only another MMA adds to its accumulators, and then nothing else reads them. A loop may
-//          carry them in flight; results of branches and values of a `while` are waited for.
-//        - The tile of its left operand is not computed again, as in the next iteration, and a
-//          carried tile does not pass the back edge.
-//        - Its stages are not released: neither one with the same index nor, if the MMA is of an
-//          earlier iteration, any of that circular buffer.
-//        Loops are visited without inserting until nothing changes, and then once more. Stores into
-//        buffers that MMAs read also need a barrier, which InsertBarriers inserts, by byte ranges.
-//        A loop synchronises copies into its own circular buffers (ScheduleLoops chooses the
-//        depth). Other passes decide what is in flight where, by moving MMAs and waits; none of
-//        them counts: at the dot (StageOperands), within an iteration (DeferWaits), over the back
-//        edge (ScheduleLoops and SpecialiseWarps for one accumulator, CarryAccumulators and
-//        DeferWaits for chains), together with MMAs of the next iteration (OverlapIterations).
+// Gives: each wait has its count, and holds the registers that its MMAs read. While an MMA is in
+//        flight, nothing else accesses its accumulator, and nothing overwrites the registers and
+//        stages that it reads: where an operation would, a wait is inserted before it.
+// How:   a forward data-flow analysis of the MMAs in flight (MmasInFlight.h). Loops are visited
+//        without inserting until nothing changes, and then once more. An operation needs a wait for
+//        an MMA in flight if it does one of these:
+//        1. It reads the accumulator of the MMA. Another MMA may add to that accumulator, if
+//           nothing else reads it. A loop may carry it in flight. Results of branches and values of
+//           a `while` are waited for.
+//        2. It computes the tile of the left operand of the MMA again, as in the next iteration. If
+//           that tile is carried, the back edge counts as such an operation.
+//        3. It releases a stage that the MMA reads, by the same index. If the MMA is of an earlier
+//           iteration, any stage of that circular buffer counts.
+//        Left to other passes:
+//        - Stores into buffers that MMAs read need a barrier: InsertBarriers, by byte ranges.
+//        - A loop synchronises copies into its own circular buffers: ScheduleLoops chooses the
+//          depth.
+//        - What is in flight where. Passes decide it by moving MMAs and waits; none of them counts:
+//          at the dot StageOperands, within an iteration DeferWaits, over the back edge
+//          ScheduleLoops and SpecialiseWarps (one accumulator) or CarryAccumulators and DeferWaits
+//          (chains), together with MMAs of the next iteration OverlapIterations.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

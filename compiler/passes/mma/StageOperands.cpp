@@ -1,21 +1,26 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
 // Needs: layouts; every dot has `mma`.
-// Gives: a wgmma dot is `nv.wgmma` on buffers, followed by its wait; its left operand stays in
-//        registers if it has the layout of the instruction. A scalar dot is `nv.fma` on buffers. An
-//        mma.sync operand that is loaded goes through a buffer, so that the load can become an
-//        asynchronous copy, or does not stall the next one. So does one whose vectors run across K,
-//        which ldmatrix transposes. Outside of loops these get no buffers if all buffers together
-//        do not fit (option `in-place`). Dots of a loop that read one load share a buffer.
-// How:   an operand is traced through conversions and transposes to a source value. That is stored
-//        in its own order (fastest dimension first, widest swizzle), and the transposes become
-//        views of the buffer. If the reader needs another contiguous dimension, the elements are
-//        transposed on their way into the buffer: wgmma reads 8-bit and fp32 operands along K
-//        alone; scalar FMA reads rows along K on the left and along N on the right. An fp32 left
-//        operand contiguous along M goes from its buffer into registers (`paired_rows`), where A
-//        may have any order. wgmma truncates fp32 to tf32, so fp32 is rounded before: in registers
-//        or, if a load goes to the buffer directly, in the buffer. An fp32 right operand that a
-//        loop loads contiguous along N goes from the buffer into which it is loaded to one that is
-//        contiguous along K.
+// Gives: 1. A wgmma dot is `nv.wgmma` on buffers, followed by its wait. Its left operand stays in
+//           registers if it is computed there in the layout of the instruction.
+//        2. A scalar dot is `nv.fma` on buffers.
+//        3. An operand of mma.sync goes through a buffer in two cases. Either it is loaded: the
+//           load can then become an asynchronous copy, or does not stall the next load. Or its
+//           vectors run across K: ldmatrix then transposes it. With option `in-place`, for kernels
+//           whose buffers do not fit together, such operands outside of loops get no buffers.
+//        4. Dots of a loop that read one load share a buffer.
+// How:   1. An operand is traced through conversions and transposes to its source value.
+//        2. The source is stored in its own order: fastest dimension first, widest swizzle. The
+//           transposes become views of the buffer.
+//        3. If the instruction needs another contiguous dimension, the elements are transposed on
+//           their way into the buffer. wgmma reads 8-bit and fp32 operands along K alone. Scalar
+//           FMA reads rows along K on the left, and along N on the right.
+//        4. wgmma truncates fp32 to tf32, so fp32 is rounded before: in registers, or in the buffer
+//           if a load goes there directly.
+//        5. An fp32 left operand that is contiguous along M is read from its buffer into registers
+//           (`paired_rows`). In registers A may have any order.
+//        6. An fp32 right operand that is loaded contiguous along N, and is not loop-invariant, has
+//           two buffers: the load goes to the first one, and threads move it to the second one,
+//           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Machine.h"
 #include "ir/Tile.h"

@@ -1,18 +1,21 @@
 //===- LateStage.h - the part of an iteration that can run one iteration later ------------===//
 // Needs: a producer fills the buffers; waits for MMAs are where their results are read.
-// Gives: the operations of stage 1: MMAs that add to carried accumulators, with their waits,
-//        mbarrier waits and releases. All others are stage 0.
+// Gives: the operations of stage 1, which may run one iteration later: MMAs that add to carried
+//        accumulators, with their waits, mbarrier waits and releases. All others are stage 0.
 // How:   legality, in this one place.
-//        1. A late MMA reads its left operand from registers that stage 0 computes. Its accumulator
-//        is carried, and read only by itself and by what rescales it.
-//        2. All MMAs of stage 0 are issued before the first wait for one of them; stage 1 is issued
-//        after them.
-//        3. Besides, stage 1 reads buffers alone, whose stages are selected by integers. An
-//        mbarrier wait after the last MMA of stage 0 belongs to stage 1, and so does a release
-//        after the first late MMA.
-//        4. No other operation has effects, except loads of memory that does not change meanwhile.
-//        5. If stage 0 waits for a circular buffer that stage 1 reads, two of its stages are in use
-//        while a third one is filled, so its depth must be three or more.
+//        1. Left operands: a late MMA reads its left operand from registers that stage 0 computes.
+//        2. Accumulators: the loop carries the accumulator of a late MMA. Only the MMA reads it,
+//           and operations that rescale it before.
+//        3. Order: all MMAs of stage 0 come before the first wait for one of them, and before the
+//           late MMAs. Stage 1 is issued between these MMAs and that wait.
+//        4. Barriers: an mbarrier wait after the last MMA of stage 0 belongs to stage 1. So does a
+//           release after the first late MMA.
+//        5. Buffers: stage 1 reads nothing else than buffers, whose stages are selected by
+//           integers.
+//        6. Effects: no other operation has effects, except loads that are not volatile. So what
+//           they read does not change in the loop.
+//        7. Depth: a circular buffer that stage 1 reads has at least three stages if stage 0 waits
+//           for it: two are in use while a third one is filled.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"

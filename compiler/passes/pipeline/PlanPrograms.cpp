@@ -1,15 +1,19 @@
 //===- PlanPrograms.cpp - how a kernel's programs are run, decided once ------------------===//
-// Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next and apply the plan.
-// Gives: `nv.candidates` on a kernel with load-dot loops: the ways to run its programs, each with
-//        what it takes or the reason why it is refused; one is chosen. `ctas_per_sm` of `nv.launch`
-//        where CTAs shall fill each other's waits.
-// How:   1. Where MMAs are waited for in the iteration, as those of attention are, more CTAs per SM
-//        are worth more than a producer; where waits can be deferred by one iteration, as many are.
-//        2. Else there is a producer, if it can load for all loops. 3. Then the kernel is persistent
-//        if its programs are independent and equally long and as many CTAs share an SM: its scratch
-//        lives at the same time as the stages of the next program. Either is refused if it does not fit
-//        into shared memory. 4. Where it is asked for, a persistent kernel splits its tiles (stream-K,
-//        StreamKLoop.h).
+// Needs: StageOperands ran. MakePersistent and SpecialiseWarps come next and apply the plan.
+// Gives: `nv.candidates` on a kernel with load-dot loops: the ways to run its programs. A candidate
+//        has its demand, or the reason why it is refused. At most one is chosen. `ctas_per_sm` of
+//        `nv.launch`, if several CTAs per SM are to fill each other's waits.
+// How:   1. No producer, if CTAs per SM are worth more. That is so if an iteration waits for its
+//           own MMAs, as in attention, if the loads are plain copies, and if more CTAs share an SM
+//           without a producer. As many CTAs, and at least two, are enough if waits for other MMAs
+//           can be deferred by one iteration.
+//        2. Else a producer, if it can load for all loops, and if its circular buffers fit into
+//           shared memory.
+//        3. With a producer, a persistent kernel, if its programs are independent and equally long.
+//           The scratch of one program is live at the same time as the stages of the next one. Both
+//           must fit into shared memory, and must not cost a CTA per SM.
+//        4. With option `stream-k`, a persistent kernel splits its tiles, wherever that is legal
+//           (StreamKLoop.h).
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"

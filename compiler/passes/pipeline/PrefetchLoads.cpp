@@ -2,17 +2,20 @@
 // Needs: ExpandPipeline ran: loads that go through shared memory are prefetched already.
 // Gives: loops with `num_stages` (tl.range) and without MMAs load tiles of later iterations; loops
 //        with MMAs load the vectors and scalars of the next one.
-// How:   1. Without MMAs: the tile of a later iteration is loaded at the start of the body, under a
-//        mask that is empty where there is no such iteration, and carried; the first ones are
-//        loaded before the loop. Only loads whose addresses follow from the induction variable
-//        qualify. The distance is one iteration less than there are stages, or smaller, so that the
-//        carried tiles fit the registers. With an explicit `num_stages` the user promises that
-//        stores of the loop do not alias its later loads; a store through the same pointer, or an
-//        atomic, still forbids it.
-//        2. With MMAs, if the loop writes through other arguments only: a vector or scalar of the
-//        next iteration is loaded after the last use of the current one, so that both share
-//        registers and the latency has the rest of the body. The last iteration loads from its own addresses again or, where the loop
-//        carries tiles of pointers, is masked.
+// How:   Loops without MMAs:
+//        1. The tile of a later iteration is loaded at the start of the body, and carried. Its mask
+//           is empty if there is no such iteration. The first tiles are loaded before the loop.
+//        2. The address must follow from the induction variable.
+//        3. The distance is `num_stages` - 1 iterations, or fewer: the carried tiles must fit into
+//           registers.
+//        4. By `num_stages` the user promises that stores of the loop do not alias its later loads.
+//           A store through the same argument, or an atomic, still forbids to prefetch.
+//        Loops with MMAs:
+//        5. The loop may write through other arguments only.
+//        6. A vector or scalar of the next iteration is loaded after the last use of the current
+//           one. So both share registers, and the rest of the body hides the latency.
+//        7. The last iteration loads from its own addresses again. If the loop carries tiles of
+//           pointers, that load is masked instead.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"

@@ -1,18 +1,22 @@
 //===- StreamK.cpp - split the output tiles of the last waves over CTAs ------------------===//
-// Needs: PlanPrograms chose stream-K and MakePersistent ran; the loop's loads still stand where they
-//        were written.
+// Needs: PlanPrograms chose stream-K and MakePersistent ran; the loop's loads still stand where
+//        they were written.
 // Gives: each CTA processes work units: K-iterations [first, last) of one output tile. The CTA that
 //        has a tile's last iteration reduces the partial tiles of the others (nv.store_partial,
 //        nv.load_partial) and runs the epilogue. A helper warp synchronises CTAs (nv.helper_warp).
 //        Sets `partial_bytes` of `nv.launch`.
-// How:   Osama et al., "Stream-K" (arXiv:2301.03598). If tiles do not divide evenly over the CTAs,
-//        those of the last full wave and the rest are split into equal work ranges, and the other tiles
-//        stay whole; the launch says how (Cut). A CTA processes its work range from the end, so it
-//        stores its only partial tile before it waits for another, and it waits for CTAs of lower numbers
-//        alone: the hardware has started these before. Partial tiles are added in the order of the CTAs.
-//        Where registers suffice, the first is loaded some iterations before it is needed. What
-//        may be split is stated in StreamKLoop.cpp. Iterations are counted from 0: so no bound of a work
-//        range is beyond those of the whole loop, which may end within a step of the last integer.
+// How:   Osama et al., "Stream-K" (arXiv:2301.03598). StreamKLoop.cpp states what may be split.
+//        1. If the tiles do not divide evenly over the CTAs, those of the last full wave and the
+//           remaining ones are split into equal work ranges (WorkRanges.h). The other tiles stay
+//           whole. The launch passes how many are split (Cut).
+//        2. A CTA processes its work range from the end. So it stores its only partial tile before
+//           it waits for another CTA.
+//        3. A CTA waits for CTAs of lower numbers alone, which the hardware has started before. By
+//           rule 2 these store first, so no CTA waits forever.
+//        4. Partial tiles are added in the order of the CTAs. If registers suffice, the first one
+//           is loaded some iterations before it is needed.
+//        5. Iterations are counted from 0. So no bound of a work range is beyond those of the whole
+//           loop, which may end within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"

@@ -1,9 +1,13 @@
 //===- WorkRanges.h - which iterations of which tiles a CTA processes, on the device -------===//
-// Needs: a Cut from the launch (ir/SplitPrograms.h); a tile's iterations, the same for all tiles.
-// Gives: a CTA's work units: first the pieces of split tiles in its work range, from the last one, then
-//        tiles that stay whole.
-// How:   the tiles of a cycle are one row of iterations, which is split evenly over its CTAs. Where
-//        that saves less than storing and loading partial tiles costs, all tiles stay whole.
+// Needs: a Cut from the launch (ir/SplitPrograms.h); the iterations of a tile, as many for all
+//        tiles.
+// Gives: the work units of a CTA in order: first the pieces of split tiles in its work range, the
+//        last piece first; then its tiles that stay whole.
+// How:   1. The split tiles of a cycle, one after the other, are a row of iterations.
+//        2. The row is divided into work ranges of equal length, or one more: one range per CTA of
+//           the cycle, or fewer ranges where they would be too short.
+//        3. If that saves less than storing and loading the partial tiles costs, all tiles stay
+//           whole.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
