@@ -452,14 +452,15 @@ void Compilation::remarkOnAbi() {
 }
 
 void Compilation::remarkOnResources() {
-  remarkOn(fmt::format("a thread has {} registers, a block {} bytes of shared memory",
+  remarkOn(fmt::format("{} registers per thread, {} bytes of shared memory per CTA",
                        data->registers, data->sharedBytes),
            Remark::Kind::Figure, Technique::Registers);
   if (data->spills)
-    remarkOn(fmt::format("{} bytes of registers are spilled a thread: smaller tiles or more warps "
-                         "may avoid it",
-                         data->spills),
-             Remark::Kind::Missed, Technique::Registers);
+    remarkOn(
+        fmt::format("{} bytes of registers per thread are spilled: smaller tiles or more warps "
+                    "may avoid it",
+                    data->spills),
+        Remark::Kind::Missed, Technique::Registers);
 }
 
 void Compilation::remarkOn(std::string message, Remark::Kind kind, Technique technique) {

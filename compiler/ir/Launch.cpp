@@ -11,17 +11,18 @@ Launch Launch::of(Operation *op) {
   auto attribute = module ? module->getAttrOfType<nv::LaunchAttr>(names::launch) : nv::LaunchAttr();
   if (!attribute)
     return {};
-  Launch launch{.producerWarps = attribute.getProducerWarps(),
-                .persistent = attribute.getPersistent(),
-                .partialBytes = attribute.getPartialBytes(),
-                .programsPerCta = attribute.getProgramsPerCta(),
-                .ctasPerProgram = attribute.getCtasPerProgram(),
-                .sharedBytes = attribute.getSharedBytes(),
-                .ctasPerSm = attribute.getCtasPerSm()};
+  Launch launch;
+  launch.producerWarps = attribute.getProducerWarps();
+  launch.persistent = attribute.getPersistent();
+  launch.partialBytes = attribute.getPartialBytes();
+  launch.programsPerCta = attribute.getProgramsPerCta();
+  launch.ctasPerProgram = attribute.getCtasPerProgram();
+  launch.sharedBytes = attribute.getSharedBytes();
+  launch.ctasPerSm = attribute.getCtasPerSm();
   if (auto registers = attribute.getRegisters())
     launch.registers = {registers[0], registers[1], registers[2]};
-  if (auto parked = attribute.getParked())
-    launch.parked = {parked[0], parked[1]};
+  if (auto spills = attribute.getSpills())
+    launch.spills = {spills[0], spills[1]};
   return launch;
 }
 
@@ -33,8 +34,8 @@ void Launch::storeOn(ModuleOp module) const {
   DenseI32ArrayAttr all, words;
   if (registers)
     all = array({registers->atLaunch, registers->ofProducer, registers->ofConsumers});
-  if (parked)
-    words = array({parked->offset, parked->words});
+  if (spills)
+    words = array({spills->offset, spills->words});
   module->setAttr(names::launch, nv::LaunchAttr::get(context, producerWarps, persistent,
                                                      partialBytes, programsPerCta, ctasPerProgram,
                                                      sharedBytes, ctasPerSm, all, words));

@@ -22,10 +22,10 @@ struct Launch {
   };
   std::optional<Registers> registers;
   /// Spill slots in shared memory: byte offset of the first, and slots of 32 bits per thread.
-  struct Parked {
+  struct Spills {
     int32_t offset, words;
   };
-  std::optional<Parked> parked;
+  std::optional<Spills> spills;
 
   /// Reads `nv.launch` of the module that `op` is, or is in; the defaults if there is none.
   static Launch of(mlir::Operation *op);

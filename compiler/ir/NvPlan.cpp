@@ -76,7 +76,7 @@ LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t producerWarps, bool persistent, int64_t partialBytes,
                                  int64_t programsPerCta, int64_t ctasPerProgram,
                                  int64_t sharedBytes, int64_t ctasPerSm,
-                                 DenseI32ArrayAttr registers, DenseI32ArrayAttr parked) {
+                                 DenseI32ArrayAttr registers, DenseI32ArrayAttr spills) {
   auto isCount = [](int64_t number) { return number > 0 && llvm::isPowerOf2_64(number); };
   if (producerWarps < 0 || partialBytes < 0 || sharedBytes < 0 || ctasPerSm < 0)
     return emitError() << "launch_c1: a number is negative";
@@ -90,8 +90,8 @@ LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                     !llvm::all_of(registers.asArrayRef(), isCountOfSetmaxnreg)))
     return emitError() << "launch_c3: " << registers << " with " << producerWarps
                        << " warps of a producer";
-  if (parked && (parked.size() != 2 || parked[0] < 0 || parked[1] < 0 || parked[0] > sharedBytes))
-    return emitError() << "launch_c4: " << parked << " in " << sharedBytes << " bytes";
+  if (spills && (spills.size() != 2 || spills[0] < 0 || spills[1] < 0 || spills[0] > sharedBytes))
+    return emitError() << "launch_c4: " << spills << " in " << sharedBytes << " bytes";
   return success();
 }
 

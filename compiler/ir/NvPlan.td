@@ -60,18 +60,18 @@ def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
     consecutive along the grid's first axis, into one CTA; the kernel computes their number from the CTA's size. `ctas_per_program`: size of the cluster
     that runs a program; its CTAs are consecutive along the grid's first axis, and each has a part of a row. `shared_bytes`: per CTA. `ctas_per_sm`: the
     occupancy to aim at; 0: the largest possible. `registers`: per thread at launch, then of the producer's and of the other warps after setmaxnreg.
-    `parked`: spill slots in shared memory: the byte offset at which they start, and the 32-bit slots per thread; the same slot of all threads of
+    `spills`: spill slots in shared memory: the byte offset at which they start, and the 32-bit slots per thread; the same slot of all threads of
     a CTA is contiguous.
     - launch_c1: numbers are not negative; `programs_per_cta` and `ctas_per_program` are powers of two, of which one at most is more than 1.
     - launch_c2: tiles are split only if CTAs are persistent.
     - launch_c3: `registers` has three numbers, which setmaxnreg takes: multiples of 8 from 24 to 256; there is a producer then.
-    - launch_c4: `parked` has two numbers, and its slots are within `shared_bytes`.
+    - launch_c4: `spills` has two numbers, and its slots are within `shared_bytes`.
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$producer_warps, DefaultValuedParameter<"bool", "false">:$persistent,
                         DefaultValuedParameter<"int64_t", "0">:$partial_bytes, DefaultValuedParameter<"int64_t", "1">:$programs_per_cta,
                         DefaultValuedParameter<"int64_t", "1">:$ctas_per_program, DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
                         DefaultValuedParameter<"int64_t", "0">:$ctas_per_sm, OptionalParameter<"::mlir::DenseI32ArrayAttr">:$registers,
-                        OptionalParameter<"::mlir::DenseI32ArrayAttr">:$parked);
+                        OptionalParameter<"::mlir::DenseI32ArrayAttr">:$spills);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {

@@ -258,8 +258,8 @@ LogicalResult Lowering::lowerFunction(Operation *op) {
   startKernel(op);
   if (failed(lowerBlock(fn.getBody().front())))
     return failure();
-  if (const auto parked = Launch::of(source).parked)
-    spillToShared(*function, numThreads(), parked->offset, parked->words);
+  if (const auto spills = Launch::of(source).spills)
+    spillToShared(*function, numThreads(), spills->offset, spills->words);
   return success();
 }
 

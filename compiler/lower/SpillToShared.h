@@ -1,6 +1,6 @@
 //===- SpillToShared.h - spill values to shared memory across barriers ----------------------===//
 // Needs: a kernel's function, finished, whose blocks are in execution order; `slots` 32-bit spill
-//        slots for each of `threads`, from byte `offset` of shared memory on (Launch::parked).
+//        slots for each of `threads`, from byte `offset` of shared memory on (Launch::spills).
 // Gives: fp32 values that are live across a barrier are stored after their definition and reloaded
 //        shortly before each use after the barrier. What depends on such a use alone moves down
 //        to its own last user, so that few reloaded values are live at once.

@@ -337,7 +337,7 @@ def Rematerialise : Pass<"nv-rematerialise", "::mlir::ModuleOp"> {
 def SpillToShared : Pass<"nv-spill-to-shared", "::mlir::ModuleOp"> {
   let summary = "Spill half of a row that fills the registers to shared memory";
   let description = [{
-    In kernels without loops, over a reduction. Sets `parked` of `nv.launch`, and adds to `shared_bytes`. Without it ptxas spills to local memory.
+    In kernels without loops, over a reduction. Sets `spills` of `nv.launch`, and adds to `shared_bytes`. Without it ptxas spills to local memory.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -131,15 +131,15 @@ void addFilters(CLI::App *command, CacheLine &line) {
 } // namespace
 
 int runCacheCommand(int argc, char **argv) {
-  CLI::App app("pantilec cache: the store of compiled kernels and measured times",
+  CLI::App app("pantilec cache: the cache of compiled kernels and measured times",
                "pantilec cache");
   CacheLine line;
   app.require_subcommand(1);
   app.fallthrough(); // `--dir` may follow the command
   app.add_option("--dir", line.directory,
-                 "the store; default: PANTILE_CACHE_DIR or ~/.cache/pantile");
-  auto *ls = app.add_subcommand("ls", "one line an entry: key, kind, bytes, last use, content");
-  auto *stats = app.add_subcommand("stats", "where the store is and what it holds");
+                 "its folder; default: PANTILE_CACHE_DIR or ~/.cache/pantile");
+  auto *ls = app.add_subcommand("ls", "one line per entry: key, kind, bytes, last use, content");
+  auto *stats = app.add_subcommand("stats", "where the cache is and what it holds");
   auto *check = app.add_subcommand("verify", "read every entry; exit status 1 if one is damaged");
   auto *empty = app.add_subcommand("clear", "remove entries");
   auto *save = app.add_subcommand("export", "write entries to one file");

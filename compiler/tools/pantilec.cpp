@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   CLI::App app("pantilec: compiles a kernel of a Python file", "pantilec");
   app.footer(
       "pantilec build, pantilec run and pantilec cache make artifacts, run a kernel and look\n"
-      "after the store; each has a --help of its own");
+      "after the kernel cache; each has a --help of its own");
   CommandLine line;
   describe(app, line);
   describeOptions(app, line);

@@ -349,7 +349,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 4, registers = [168, 
 
 // -----
 // expected-error @below {{launch_c4: array<i32: 2048, 8> in 1024 bytes}}
-module attributes {nv.launch = #nv.launch<shared_bytes = 1024, parked = [2048, 8]>} {}
+module attributes {nv.launch = #nv.launch<shared_bytes = 1024, spills = [2048, 8]>} {}
 
 // -----
 // expected-error @below {{`nv.launch` is a `#nv.launch` of a module}}

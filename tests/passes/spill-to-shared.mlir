@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-spill-to-shared | FileCheck %s
 #row = #tile.layout<[65536], reg = [[1], [2], [4096], [8192], [16384], [32768]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256], [512], [1024], [2048]]>
 // 64 registers per thread: 32 of them, of 1024 threads, are 131072 bytes after those of the kernel's own.
-// CHECK: module attributes {nv.launch = #nv.launch<shared_bytes = 131200, parked = [128, 32]
+// CHECK: module attributes {nv.launch = #nv.launch<shared_bytes = 131200, spills = [128, 32]
 // CHECK-LABEL: @held_over_a_reduction
 module attributes {nv.launch = #nv.launch<shared_bytes = 128>, tile.num_warps = 32 : i32, tile.target = "sm_90a"} {
   func.func @held_over_a_reduction(%from: tensor<65536x!tile.ptr<f32>, #row>) -> tensor<65536xf32, #row> {
@@ -21,7 +21,7 @@ module attributes {nv.launch = #nv.launch<shared_bytes = 128>, tile.num_warps = 
 // -----
 // Nothing is held: only the result of the reduction is used afterwards.
 #row = #tile.layout<[65536], reg = [[1], [2], [4096], [8192], [16384], [32768]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256], [512], [1024], [2048]]>
-// CHECK-NOT: parked = [
+// CHECK-NOT: spills = [
 // CHECK-LABEL: @not_held
 module attributes {nv.launch = #nv.launch<shared_bytes = 128>, tile.num_warps = 32 : i32, tile.target = "sm_90a"} {
   func.func @not_held(%from: tensor<65536x!tile.ptr<f32>, #row>) -> f32 {

@@ -10,9 +10,9 @@ import pantile.language as tl
 
 
 # 32 of 64 registers of each of 1024 threads, after the sums of 32 warps.
-# SPILLED: parked = [[[OFFSET:[0-9]+]], 32]
-# LESS: parked = [{{[0-9]+}}, 24]
-# PLAIN-NOT: parked = [
+# SPILLED: spills = [[[OFFSET:[0-9]+]], 32]
+# LESS: spills = [{{[0-9]+}}, 24]
+# PLAIN-NOT: spills = [
 # PTX-COUNT-32: st.volatile.shared.b32
 # PTX: bar{{.*}}.sync
 # PTX-COUNT-32: ld.volatile.shared.b32

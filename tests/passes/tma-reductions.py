@@ -23,7 +23,7 @@ import pantile.language as tl
 # PTX: cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group
 # PTX: cp.async.bulk.wait_group.read 0
 # PLAIN-NOT: nv.tma_store
-# TELLS: remark: sum is not converted to TMA: a later operation may read what it writes
+# TELLS: remark: atomic add is not converted to TMA: a later operation may read what it writes
 @pantile.jit
 def kernel(A, B, Out, n, Flag, KIND: tl.constexpr):
     at = tl.arange(0, 64)

@@ -1,6 +1,6 @@
 //===- SpillToShared.cpp - spill half of a row that fills the registers to shared memory ---===//
 // Needs: shared memory is allocated.
-// Gives: `parked` of `nv.launch`: how many 32-bit registers per thread are spilled, and where;
+// Gives: `spills` of `nv.launch`: how many 32-bit registers per thread are spilled, and where;
 //        their bytes are added to `shared_bytes`.
 // How:   A row that is live across a reduction, such as a softmax's, may leave no registers for
 //        anything else. ptxas would spill most of it to local memory, which competes for the caches
@@ -67,7 +67,7 @@ struct SpillToSharedPass : impl::SpillToSharedBase<SpillToSharedPass> {
         std::min(live / 2, (target->maxSharedBytes() - offset) / bytesOfRegister);
     if (spilled <= 0)
       return;
-    launch.parked = {static_cast<int32_t>(offset), static_cast<int32_t>(spilled)};
+    launch.spills = {static_cast<int32_t>(offset), static_cast<int32_t>(spilled)};
     launch.sharedBytes = offset + spilled * bytesOfRegister;
     launch.storeOn(module);
   }

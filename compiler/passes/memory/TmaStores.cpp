@@ -156,7 +156,7 @@ private:
 
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
     InFlightDiagnostic remark = remarkMissed(store->getLoc(), Technique::TensorMaps);
-    remark << (store.adds() ? "sum" : "store") << " is not converted to TMA: " << reason;
+    remark << (store.adds() ? "atomic add" : "store") << " is not converted to TMA: " << reason;
     if (culprit && culprit != store)
       remark.attachNote(culprit->getLoc()) << "here";
     return std::nullopt;
@@ -364,7 +364,7 @@ private:
                            next.fast, pieces, adds);
     next.store->erase();
     remarkApplied(loc, Technique::TensorMaps)
-        << (adds ? "sum" : "store") << " is converted to TMA with a tensor map of "
+        << (adds ? "atomic add" : "store") << " is converted to TMA with a tensor map of "
         << next.access.dims.size() << " dimensions, in boxes of " << box.sizes[1] << " times "
         << box.sizes[0];
     return true;
