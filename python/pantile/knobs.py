@@ -298,7 +298,7 @@ class Build(Group):
 
 
 class Nvidia(Group):
-    """Tools and libraries of NVIDIA. The library chooses its assembler once a process."""
+    """Tools and libraries of NVIDIA. The library chooses its assembler once per process."""
 
     assembler = Setting(
         "PANTILE_ASSEMBLER",
