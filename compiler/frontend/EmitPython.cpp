@@ -1,7 +1,6 @@
 //===- EmitPython.cpp - Python's own functions, and host functions on constants ---------===//
 #include "frontend/Complex.h"
-#include <cmath>
-#include <llvm/ADT/StringSwitch.h>
+#include "frontend/PythonFunctions.h"
 
 using namespace pantile;
 using llvm::StringRef;
@@ -118,16 +117,19 @@ Value pantile::emitHasAttr(Emitter &e, const BoundCall &call) {
   return !e.attribute(call["obj"], *name, call.span, /*quiet=*/true).failed();
 }
 
+namespace {
+/// `function` of the constant `x`, or the error that Python raises.
+Value callOnConstant(Emitter &e, const BoundCall &call, const char *parameter, const Number &x) {
+  const std::string module = call.row->name == "next_power_of_2" ? "triton." : "math.";
+  const FoldedNumber folded = foldCall(module + call.row->name, x);
+  return folded.value ? std::visit([](auto number) { return Value(number); }, *folded.value)
+                      : e.error(call.at(parameter), folded.error);
+}
+} // namespace
+
 Value pantile::emitNextPowerOf2(Emitter &e, const BoundCall &call) {
   auto number = e.needInt(call["n"], call.at("n"), "`n`");
-  if (!number)
-    return Failed();
-  if (*number > BigInt(1) << 100)
-    return e.error(call.at("n"), "`n` is too large");
-  BigInt power = 1;
-  while (power < *number)
-    power *= 2;
-  return power;
+  return number ? callOnConstant(e, call, "n", *number) : Failed();
 }
 
 Value pantile::emitHostMath(Emitter &e, const BoundCall &call) {
@@ -138,13 +140,5 @@ Value pantile::emitHostMath(Emitter &e, const BoundCall &call) {
     return e.error(call.at("x"), "`math." + name + "` takes a compile-time number, got " +
                                      kindText(call["x"]) + "; `tl." + name +
                                      "` takes run-time values");
-  if ((name == "ceil" || name == "floor") && !(std::fabs(*x) < 0x1p100))
-    return e.error(call.at("x"), "`math." + name + "` takes a finite number");
-  if (name == "ceil" || name == "floor")
-    return BigInt(name == "ceil" ? std::ceil(*x) : std::floor(*x));
-  return llvm::StringSwitch<double>(name)
-      .Case("log2", std::log2(*x))
-      .Case("log", std::log(*x))
-      .Case("exp", std::exp(*x))
-      .Default(std::sqrt(*x));
+  return callOnConstant(e, call, "x", *x);
 }

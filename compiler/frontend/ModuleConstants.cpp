@@ -5,10 +5,8 @@
 #include "frontend/ModuleConstants.h"
 #include "frontend/ComplexFold.h"
 #include "frontend/LanguageModules.h"
-#include "frontend/PythonArithmetic.h"
+#include "frontend/PythonFunctions.h"
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/ADT/TypeSwitch.h>
 #include <llvm/Support/MathExtras.h>
@@ -108,120 +106,57 @@ std::optional<bool> compare(CompareOp op, const ConstValue &lhs, const ConstValu
 
 //===- Calls ----------------------------------------------------------------------------===//
 
-MaybeValue fromDouble(double value) {
-  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0))
-    return std::nullopt;
-  return static_cast<int64_t>(value);
-}
-
-MaybeValue toInt(const ConstValue &value) {
-  if (const auto i = asInt(value))
-    return asConstant(*i);
-  if (const double *d = std::get_if<double>(&value))
-    return fromDouble(std::trunc(*d));
-  int64_t parsed = 0;
-  const auto *text = std::get_if<std::string>(&value);
-  return text && !llvm::StringRef(*text).trim().getAsInteger(10, parsed) ? MaybeValue(parsed)
-                                                                         : std::nullopt;
-}
-
-MaybeValue toFloat(const ConstValue &value) {
-  if (const auto number = asNumber(value))
-    return *number;
-  double parsed = 0;
-  const auto *text = std::get_if<std::string>(&value);
-  return text && !llvm::StringRef(*text).trim().getAsDouble(parsed) ? MaybeValue(parsed)
-                                                                    : std::nullopt;
-}
-
-MaybeValue extreme(const std::vector<ConstValue> &values, CompareOp better) {
-  if (values.empty())
-    return std::nullopt;
-  ConstValue best = values.front();
+std::optional<std::vector<Number>> numbersOf(const std::vector<ConstValue> &values) {
+  std::vector<Number> numbers;
   for (const ConstValue &value : values) {
-    const auto isBetter = compare(better, value, best);
-    if (!isBetter)
+    const auto number = numberOf(value);
+    if (!number)
       return std::nullopt;
-    if (*isBetter)
-      best = value;
+    numbers.push_back(*number);
   }
-  return best;
+  return numbers;
 }
 
-MaybeValue absolute(const ConstValue &value) {
-  if (const double *d = std::get_if<double>(&value))
-    return std::fabs(*d);
-  const auto i = asInt(value);
-  return i ? asConstant(*i < 0 ? -*i : *i) : std::nullopt;
+/// `int` or `float` of the text of a number.
+MaybeValue parse(llvm::StringRef function, llvm::StringRef text) {
+  int64_t integer = 0;
+  double number = 0;
+  if (function == "int")
+    return !text.trim().getAsInteger(10, integer) ? MaybeValue(integer) : std::nullopt;
+  const bool isParsed = function == "float" && !text.trim().getAsDouble(number);
+  return isParsed ? MaybeValue(number) : std::nullopt;
 }
 
-MaybeValue length(const ConstValue &value) {
-  if (const auto *tuple = std::get_if<TuplePtr>(&value))
+/// A function of something other than numbers: `len` of a tuple, `bool` of anything.
+MaybeValue callOfOne(llvm::StringRef function, const ConstValue &value) {
+  if (const auto *text = std::get_if<std::string>(&value); text && function != "bool")
+    return parse(function, *text);
+  const auto *tuple = std::get_if<TuplePtr>(&value);
+  if (tuple && function == "len")
     return static_cast<int64_t>((*tuple)->elements.size());
-  return std::nullopt;
-}
-
-/// Python's own functions, under names that the module has not given another meaning.
-MaybeValue callPython(std::string_view name, const std::vector<ConstValue> &args) {
-  if (name == "min" || name == "max") {
-    const auto *tuple = args.size() == 1 ? std::get_if<TuplePtr>(&args[0]) : nullptr;
-    return extreme(tuple ? (*tuple)->elements : args,
-                   name == "min" ? CompareOp::Lt : CompareOp::Gt);
-  }
-  if (args.size() != 1)
-    return std::nullopt;
-  if (name == "int")
-    return toInt(args[0]);
-  if (name == "float")
-    return toFloat(args[0]);
-  if (name == "abs")
-    return absolute(args[0]);
-  if (name == "len")
-    return length(args[0]);
-  if (name == "tuple" || name == "list")
-    return std::holds_alternative<TuplePtr>(args[0]) ? MaybeValue(args[0]) : std::nullopt;
-  const auto truth = name == "bool" ? truthOf(args[0]) : std::nullopt;
+  if (tuple && (function == "tuple" || function == "list"))
+    return value;
+  const auto truth = function == "bool" ? truthOf(value) : std::nullopt;
   return truth ? MaybeValue(*truth) : std::nullopt;
 }
 
-MaybeValue callMath(std::string_view name, const std::vector<ConstValue> &args) {
-  if (args.empty() || args.size() > 2 || !asNumber(args[0]) || !asNumber(args.back()))
-    return std::nullopt;
-  const double x = *asNumber(args[0]);
-  if (name == "pow" && args.size() == 2)
-    return asConstant(foldNumbers(BinaryOp::Pow, x, *asNumber(args[1])).value);
-  if (args.size() != 1)
-    return std::nullopt;
-  if (name == "ceil")
-    return fromDouble(std::ceil(x));
-  if (name == "floor")
-    return fromDouble(std::floor(x));
-  if (name == "exp")
-    return std::exp(x);
-  if (name == "sqrt" && x >= 0)
-    return std::sqrt(x);
-  if (name == "log2" && x > 0)
-    return std::log2(x);
-  if (name == "log" && x > 0)
-    return std::log(x);
-  return std::nullopt;
+/// Python's own functions, under names that the module has not given another meaning, and those of
+/// math and triton.
+MaybeValue callFunction(llvm::StringRef function, const std::vector<ConstValue> &args) {
+  const auto *tuple = args.size() == 1 ? std::get_if<TuplePtr>(&args[0]) : nullptr;
+  if (tuple && (function == "min" || function == "max"))
+    return callFunction(function, (*tuple)->elements);
+  if (const auto numbers = numbersOf(args))
+    return asConstant(foldCall(function, *numbers).value);
+  return args.size() == 1 ? callOfOne(function, args[0]) : std::nullopt;
 }
 
-MaybeValue callBuiltin(std::string_view name, const std::vector<ConstValue> &args) {
+MaybeValue callBuiltin(llvm::StringRef name, const std::vector<ConstValue> &args) {
   if (name == "constexpr" && args.size() == 1)
     return args[0];
-  if (name.starts_with("math."))
-    return callMath(name.substr(5), args);
-  const auto first = args.empty() ? std::nullopt : asInt(args[0]);
-  if (!first)
-    return std::nullopt;
-  if ((name == "triton.cdiv" || name == "cdiv") && args.size() == 2 && asInt(args[1])) {
-    const auto down = foldNumbers(BinaryOp::FloorDiv, -*first, *asInt(args[1])).value;
-    return down ? asConstant(-std::get<BigInt>(*down)) : std::nullopt;
-  }
-  if (name == "triton.next_power_of_2" && args.size() == 1 && *first > 0 && *first <= 1LL << 62)
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*first)));
-  return std::nullopt;
+  return name.contains('.') ? callFunction(name, args)
+         : name == "cdiv"   ? callFunction("triton.cdiv", args)
+                            : std::nullopt;
 }
 
 //===- The walk -------------------------------------------------------------------------===//
@@ -318,7 +253,7 @@ private:
     const MaybeValue callee = evaluate(*node.callee);
     if (!callee) {
       const auto *name = llvm::dyn_cast<Name>(node.callee.get());
-      return name ? callPython(name->id, args) : std::nullopt;
+      return name ? callFunction(name->id, args) : std::nullopt;
     }
     const auto *builtin = std::get_if<BuiltinRef>(&*callee);
     return builtin ? callBuiltin(builtin->name, args) : std::nullopt;

@@ -1,12 +1,15 @@
 """Constants of kernels and of modules are what Python computes: random expressions, compiled without Python."""
 
 import ast
+import math
 import random
 
 import pytest
 from command_line import pantilec
 
 KERNEL = """
+import math
+
 import triton
 import triton.language as tl
 
@@ -98,6 +101,40 @@ def test_random_expressions(tmp_path, seed):
     assert "tile.store" in text
 
 
+FUNCTIONS = {
+    "math.ceil(2.5)": 3,
+    "math.floor(-2.5)": -3,
+    "math.log2(8)": 3.0,
+    "math.log(2.5)": math.log(2.5),
+    "math.exp(1)": math.e,
+    "math.sqrt(2)": math.sqrt(2),
+    "math.sqrt(0)": 0.0,
+    "int(-2.7)": -2,
+    "float(3)": 3.0,
+    "bool(0.5)": True,
+    "abs(-4)": 4,
+    "abs(-0.5)": 0.5,
+    "min(2.5, 1, 7)": 1,
+    "max((3, 7, 5))": 7,
+    "len((1, 2, 3))": 3,
+    "triton.cdiv(-7, 2)": -3,
+    "triton.next_power_of_2(100)": 128,
+}
+
+
+def test_functions_in_modules_and_in_kernels(tmp_path):
+    """Both give what Python gives, of each function on constants."""
+    constants = [f"C{i} = {text}" for i, text in enumerate(FUNCTIONS)]
+    constants = [line.replace("= ", "= tl.constexpr(", 1) + ")" for line in constants]
+    asserts = [asserted(f"C{i}", value) for i, value in enumerate(FUNCTIONS.values())]
+    in_kernels = {text: value for text, value in FUNCTIONS.items() if "cdiv(-" not in text}
+    asserts += [asserted(text, value) for text, value in in_kernels.items()]
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL.format(constants="\n".join(constants), asserts="\n".join(asserts)))
+    words = ("--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")
+    assert "tile.store" in pantilec(path, *words)
+
+
 REFUSED = [
     ("1 // 0", "division by zero"),
     ("0 ** -1", "division by zero"),
@@ -108,6 +145,10 @@ REFUSED = [
     ("1e200 ** 2", "the power is too large"),
     ("~1.5", "takes no float"),
     ("1.5 & 1", "takes no floats"),
+    ("math.sqrt(-1)", "is not defined for this number"),
+    ("math.log2(0)", "is not defined for this number"),
+    ("math.floor(1e300)", "no integer has this value"),
+    ("triton.next_power_of_2(1 << 101)", "the next power of two is too large"),
 ]
 
 
