@@ -23,10 +23,10 @@ Where a function returns a `Result`, an `Error` says why it failed; no function 
 RECORDS = ("struct", "class", "enum class", "enum")
 
 
-def table(name):
-    """Rows of a .def next to the headers: the strings of each, without quotes."""
+def table(name, macro):
+    """Rows of a .def next to the headers, those of one macro: the cells of each."""
     text = (cpp_headers.HEADERS / name).read_text(encoding="utf-8")
-    rows = re.findall(r"^[A-Z]+\((.*)\)$", text, re.M)
+    rows = re.findall(rf"^{macro}\((.*)\)$", text, re.M)
     cells = [re.findall(r'"(?:[^"\\]|\\.)*"|[^,"]+', row) for row in rows]
     return [[cell.strip() for cell in row if cell.strip()] for row in cells]
 
@@ -34,7 +34,7 @@ def table(name):
 def option_rows():
     """Rows of the page's table for Options: declaration and meaning."""
     rows = []
-    for kind, member, key, initial, meaning in table("Options.def"):
+    for kind, member, key, initial, meaning in table("Options.def", "OPTION"):
         code = f"{kind} {member}" + ("" if initial in ('""', "{}") else f" = {initial}")
         rows.append((f"{code};", f"{meaning.strip(chr(34))}; `{key.strip(chr(34))}` in Python"))
     return rows
@@ -87,7 +87,7 @@ def members(record):
     if record.name == "Options":
         rows = option_rows()
     if record.name == "Stage":
-        rows = [(name, f"`{text[1:-1]}`: {said[1:-1]}") for name, text, said in table("Stages.def")]
+        rows = [(name, f"`{text[1:-1]}`: {said[1:-1]}") for name, text, said in table("Stages.def", "STAGE")]
     lines = [f"| `{_cell(code)}` | {_cell(doc)} |" for code, doc in rows]
     return (["| member | meaning |", "|---|---|", *lines, ""] if lines else []) + nested
 

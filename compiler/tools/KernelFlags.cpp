@@ -3,6 +3,22 @@
 #include <CLI/CLI.hpp>
 
 namespace pantile {
+namespace {
+/// What Options.def allows, by the name of the member.
+namespace option_ranges {
+#define RANGE(member, least, most) const CLI::Range member(least, most);
+#include "pantile/Options.def"
+} // namespace option_ranges
+
+CLI::IsMember choicesOf(std::string_view option) {
+  std::vector<std::string> values;
+#define CHOICE(member, value)                                                                      \
+  if (option == #member)                                                                           \
+    values.push_back(value);
+#include "pantile/Options.def"
+  return CLI::IsMember(values);
+}
+} // namespace
 
 CLI::Option *addKernelFlags(CLI::App &app, KernelFlags &flags) {
   CLI::Option *file =
@@ -25,13 +41,13 @@ void addSignatureFlag(CLI::App &app, KernelFlags &flags) {
 void addCodeFlags(CLI::App &app, KernelFlags &flags) {
   Options &options = flags.request.options;
   app.add_option("--num-warps", options.numWarps, option_meanings::numWarps)
-      ->check(CLI::Range(1, 32))
+      ->check(option_ranges::numWarps)
       ->capture_default_str();
   app.add_option("--num-stages", options.numStages, option_meanings::numStages)
-      ->check(CLI::Range(0, 16))
+      ->check(option_ranges::numStages)
       ->capture_default_str();
   app.add_option("--max-registers", options.maxRegisters, option_meanings::maxRegisters)
-      ->check(CLI::Range(0, 255))
+      ->check(option_ranges::maxRegisters)
       ->capture_default_str();
   app.add_flag("--no-fp-fusion", flags.noFpFusion, "keep a*b+c as two roundings");
 }
@@ -39,13 +55,13 @@ void addCodeFlags(CLI::App &app, KernelFlags &flags) {
 void addChoiceFlags(CLI::App &app, KernelFlags &flags) {
   Options &options = flags.request.options;
   app.add_option("--input-precision", options.inputPrecision, option_meanings::inputPrecision)
-      ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}))
+      ->check(choicesOf("inputPrecision"))
       ->capture_default_str();
   app.add_option_function<std::string>(
          "--launch-abi",
          [&options](const std::string &name) { options.launchAbi = *launchAbiNamed(name); },
          option_meanings::launchAbi)
-      ->check(CLI::IsMember({"full", "triton"}))
+      ->check(choicesOf("launchAbi"))
       ->default_str("full");
   app.add_option("--disable-pass", flags.disabledPasses,
                  "pass to leave out; see pantilec --list-passes")

@@ -80,8 +80,25 @@ std::vector<std::string> stageNames() {
   };
 }
 
+/// By the key of an option: the least and the most, or the names that it may be.
+py::dict optionLimits() {
+  std::map<std::string, std::string> keys;
+#define OPTION(type, member, key, initial, meaning) keys[#member] = key;
+#include "pantile/Options.def"
+  py::dict limits;
+  auto add = [&](const char *member, const py::tuple &values) {
+    const py::str key(keys.at(member));
+    limits[key] = limits.contains(key) ? py::tuple(limits[key] + values) : values;
+  };
+#define RANGE(member, least, most) add(#member, py::make_tuple(least, most));
+#define CHOICE(member, value) add(#member, py::make_tuple(value));
+#include "pantile/Options.def"
+  return limits;
+}
+
 void bindOptions(py::module_ &module) {
   module.def("stage_names", &stageNames);
+  module.def("option_limits", &optionLimits);
   py::class_<Options> options(module, "Options");
   options.def(py::init<>());
 #define OPTION(type, member, key, initial, meaning)                                                \
