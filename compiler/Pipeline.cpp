@@ -56,6 +56,13 @@ public:
     append(std::move(pass));
   }
 
+  /// Runs only where its name is switched on.
+  void offer(std::unique_ptr<Pass> pass) {
+    list(*pass, {.isOptional = true, .isDefault = false});
+    if (isEnabled(pass->getArgument()))
+      append(std::move(pass));
+  }
+
   /// Lists something that a pass does unless its name is switched off; false: it is.
   bool choice(StringRef name, StringRef summary) {
     listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/true});
@@ -164,9 +171,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
          .bufferedValues = buffersValues}));
     passes.add(createMakePersistent());
     passes.add(createOrderRaster()); // while program numbers come from one place
-    if (passes.offeredChoice("nv-stream-k", "split the output tiles of the last waves over CTAs, "
-                                            "which then end together"))
-      passes.add(createStreamK());
+    passes.offer(createStreamK());
     if (!without.producer)
       passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
   }

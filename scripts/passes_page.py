@@ -38,6 +38,7 @@ STAGES = {
 }
 
 OFFERED = "choice, off by default"
+STATUS_OF_CALL = {"need": "needed", "add": "", "offer": "off by default"}
 STATUS = {
     "": "",
     "needed": " Needed: it cannot be left out.",
@@ -109,19 +110,7 @@ def stages(text, passes):
         comment = re.search(rf"((?:^///.*\n)*)void {name}\(", text, re.M)[1]
         comment = " ".join(line[3:].strip() for line in comment.splitlines())
         steps = _steps(_body(text, name), passes, simplification)
-        result.append((name, comment, _offered(steps)))
-    return result
-
-
-def _offered(steps):
-    """The steps with a choice and the pass of its name as one."""
-    result = []
-    for step in steps:
-        same = next((s for s in result if s.name == step.name), None)
-        if same and same.status == OFFERED:
-            same.reason, same.status = step.reason, "off by default"
-        else:
-            result.append(step)
+        result.append((name, comment, steps))
     return result
 
 
@@ -131,7 +120,7 @@ def _body(text, function):
 
 def _steps(body, passes, simplification):
     pattern = (
-        r"passes\.(?P<kind>add|need)\(\s*create(?P<create>\w+)\(|"
+        r"passes\.(?P<kind>add|need|offer)\(\s*create(?P<create>\w+)\(|"
         r'passes\.(?P<choice>choice|offeredChoice)\(\s*"(?P<name>[\w-]+)",\s*'
         r'(?P<summary>(?:"[^"]*"\s*)+)\)|(?P<simplify>addSimplification)\(passes\)'
     )
@@ -148,7 +137,7 @@ def _steps(body, passes, simplification):
             known = of_mlir[0] if of_mlir else passes[found["create"]].name
             comment = re.match(r"[^;]*;[ \t]*((?://.*\n\s*)*)", body[found.end() :])[1]
             reason = " ".join(comment.replace("//", " ").split())
-            result.append(Step(known, "needed" if found["kind"] == "need" else "", reason))
+            result.append(Step(known, STATUS_OF_CALL[found["kind"]], reason))
     return result
 
 
