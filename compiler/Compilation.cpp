@@ -20,7 +20,7 @@
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
 #include "ir/Launch.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include "lower/Lower.h"
 #include "pantile/Request.h"
 #include "target/Nvptx.h"

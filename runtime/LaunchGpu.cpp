@@ -173,16 +173,16 @@ void pack(CUlaunchConfig &config, const Grid &grid, CtaPlan plan) {
   config.gridX /= programs, config.blockX *= programs;
 }
 
-/// Passes memory for partial tiles and a Cut as the scratch pointers.
+/// Passes memory for partial tiles and a WorkSplit as the scratch pointers.
 Workspace lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid,
                         uint64_t stream, CtaPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
-  const Cut cut = cutOf(grid[0] * grid[1] * grid[2], plan.resident);
+  const WorkSplit split = workSplitOf(grid[0] * grid[1] * grid[2], plan.resident);
   Workspace workspace;
-  if (cut.cycles)
+  if (split.cycles)
     workspace = workspaceFor(driver, stream, plan.resident, kernel->workspacePerCta);
   plan.splits = workspace.start() != 0;
   slots[slots.size() - 2] = workspace.start();
-  slots[slots.size() - 1] = plan.splits ? cut.packed() : 0;
+  slots[slots.size() - 1] = plan.splits ? split.packed() : 0;
   return workspace;
 }
 

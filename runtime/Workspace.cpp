@@ -248,21 +248,21 @@ uint64_t Workspaces::freeUnused(const Driver &driver, uint64_t context) {
 
 } // namespace
 
-Cut cutOf(int64_t programs, int ctas) {
+WorkSplit workSplitOf(int64_t programs, int ctas) {
   const int rest = static_cast<int>(programs % ctas);
   if (rest == 0)
     return {};
   if (programs < ctas) {
     constexpr double almostAll = 0.85;
     const int each = ctas / rest;
-    return each * rest >= almostAll * ctas ? Cut{rest, each, 1} : Cut{1, ctas, rest};
+    return each * rest >= almostAll * ctas ? WorkSplit{rest, each, 1} : WorkSplit{1, ctas, rest};
   }
   constexpr int mostInCycle = 8;
-  Cut best;
+  WorkSplit best;
   auto consider = [&](int inCycle, int extra) {
     const int cycles = rest / extra;
     if (extra < inCycle && rest % extra == 0 && inCycle * cycles <= ctas &&
-        (best.cycles == 0 || (inCycle + extra) * best.blocks < best.programs * inCycle))
+        (best.cycles == 0 || (inCycle + extra) * best.ctas < best.programs * inCycle))
       best = {cycles, inCycle, inCycle + extra};
   };
   consider(ctas / rest, 1);
@@ -273,7 +273,7 @@ Cut cutOf(int64_t programs, int ctas) {
 
 Workspace workspaceFor(const Driver &driver, uint64_t stream, int ctas, int64_t bytesPerCta) {
   Requester requester;
-  if (ctas > mostSplitBlocks || !findQueue(driver, stream, requester))
+  if (ctas > mostSplitCtas || !findQueue(driver, stream, requester))
     return {};
   const size_t bytes = splitFlagBytes + static_cast<size_t>(ctas * bytesPerCta);
   return Workspaces::shared().lend(driver, requester, bytes);

@@ -1,6 +1,6 @@
 //===- Workspace.h - stream-K: which programs are split over CTAs, and memory for it ------===//
 // Needs: for memory: a current context, to which the stream belongs.
-// Gives: the Cut, and memory with the layout of ir/SplitPrograms.h, whose flags are zero.
+// Gives: the WorkSplit, and memory with the layout of ir/WorkSplit.h, whose flags are zero.
 // How:   launches on one stream run in order and leave the flags zero, so a stream keeps its
 //        memory. The first eight streams of a context keep it for good, since the driver does not
 //        report the end of a stream. Other streams record an event after each launch; when all
@@ -11,7 +11,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include <shared_mutex>
 
 namespace pantile {
@@ -20,7 +20,7 @@ namespace pantile {
 /// CTAs at one place of their cycles read the same operands. With more programs than CTAs a cycle has
 /// one program per CTA and its part of the last wave; with fewer, all programs. Empty if every wave
 /// is full.
-Cut cutOf(int64_t programs, int ctas);
+WorkSplit workSplitOf(int64_t programs, int ctas);
 
 /// Memory lent to one launch: while this lives, it is neither freed nor given to another stream.
 class Workspace {

@@ -273,11 +273,11 @@ def Nv_RasterProgramOp : Nv_Op<"raster_program", [Pure]> {
   let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
 }
 
-//===- stream-K (SplitPrograms.h) ------------------------------------------------------===//
+//===- stream-K (WorkSplit.h) ------------------------------------------------------===//
 
 def Nv_WorkRangeOp : Nv_Op<"work_range", [Pure]> {
-  let summary = "how the launch splits tiles: for `cycles` times (0: never), `blocks` CTAs divide the work of `programs` programs";
-  let results = (outs I32:$cycles, I32:$blocks, I32:$programs);
+  let summary = "how the launch splits tiles: for `cycles` times (0: never), `ctas` CTAs divide the work of `programs` programs";
+  let results = (outs I32:$cycles, I32:$ctas, I32:$programs);
   let assemblyFormat = "attr-dict";
 }
 def Nv_StorePartialOp : Nv_Op<"store_partial", [MemoryEffects<[MemWrite]>]> {

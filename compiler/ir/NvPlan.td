@@ -56,7 +56,7 @@ def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
     the same as a struct.
 
     `producer_warps`: warps in addition to `tile.num_warps`. `persistent`: a CTA runs several programs (`nv.program_at`). `partial_bytes`: size of the
-    partial tile that a CTA stores in stream-K kernels (SplitPrograms.h). `programs_per_cta`: a launch may pack up to so many programs of one warp,
+    partial tile that a CTA stores in stream-K kernels (WorkSplit.h). `programs_per_cta`: a launch may pack up to so many programs of one warp,
     consecutive along the grid's first axis, into one CTA; the kernel computes their number from the CTA's size. `ctas_per_program`: size of the cluster
     that runs a program; its CTAs are consecutive along the grid's first axis, and each has a part of a row. `shared_bytes`: per CTA. `ctas_per_sm`: the
     occupancy to aim at; 0: the largest possible. `registers`: per thread at launch, then of the producer's and of the other warps after setmaxnreg.

@@ -1,5 +1,5 @@
 //===- LowerPartialTiles.cpp - stream-K: exchange of partial tiles --------------------------===//
-// Needs: the two scratch pointers that the launch passes (ir/SplitPrograms.h).
+// Needs: the two scratch pointers that the launch passes (ir/WorkSplit.h).
 // Gives: nv.work_range, nv.store_partial, nv.await_partials, nv.load_partial, nv.helper_warp.
 // How:   Each thread stores its registers to the workspace in vectors of 16 bytes, the same vector
 //        of all threads contiguously. The reducing CTA has the same layout, so every access is
@@ -10,7 +10,7 @@
 //        the threads that load the partial tile wait. The two barriers and the release and acquire
 //        of the flag order the stores before the loads (PTX ISA, "Memory Consistency Model").
 //===-----------------------------------------------------------------------------------===//
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "support/MachineModel.h"
@@ -103,7 +103,7 @@ LogicalResult lowerWorkRange(Lowering &l, nv::WorkRangeOp op) {
   llvm::Value *low = l.b.CreateTrunc(range, l.b.getInt32Ty());
   llvm::Value *high = l.b.CreateTrunc(l.b.CreateLShr(range, 32), l.b.getInt32Ty());
   l.set(op.getCycles(), l.b.CreateAnd(low, l.b.getInt32(0xffff)));
-  l.set(op.getBlocks(), l.b.CreateLShr(low, l.b.getInt32(16)));
+  l.set(op.getCtas(), l.b.CreateLShr(low, l.b.getInt32(16)));
   l.set(op.getPrograms(), high);
   return success();
 }

@@ -1,6 +1,6 @@
 //===- WorkspaceTest.cpp - memory for parts of sums, against a driver that counts ----------===//
 #include "runtime/Workspace.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
@@ -96,46 +96,46 @@ struct Counting {
 };
 
 /// The address that a launch on `stream` would get.
-CUdeviceptr startFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytes) {
-  const Workspace workspace = workspaceFor(driver, stream, blocks, bytes);
+CUdeviceptr startFor(const Driver &driver, uint64_t stream, int ctas, int64_t bytes) {
+  const Workspace workspace = workspaceFor(driver, stream, ctas, bytes);
   workspace.noteLaunch(driver, reinterpret_cast<CUstream>(stream));
   return workspace.start();
 }
 
-/// How often each program is run by CTAs that follow `cut`, as the code of StreamK.cpp does.
-std::vector<int> runsOf(const Cut &cut, int programs, int blocks) {
+/// How often each program is run by CTAs that follow `split`, as the code of StreamK.cpp does.
+std::vector<int> runsOf(const WorkSplit &split, int programs, int ctas) {
   std::vector<int> runs(programs);
-  for (int cycle = 0; cycle < cut.cycles; ++cycle)
-    for (int place = 0; place < cut.programs; ++place)
-      ++runs.at(place * cut.cycles + cycle);
-  const int rest = cut.cycles ? programs % blocks : 0;
-  for (int block = 0; block < blocks; ++block) {
-    const bool isInCycle = block < cut.cycles * cut.blocks;
-    for (int next = rest + block + (isInCycle ? blocks : 0); next < programs; next += blocks)
+  for (int cycle = 0; cycle < split.cycles; ++cycle)
+    for (int place = 0; place < split.programs; ++place)
+      ++runs.at(place * split.cycles + cycle);
+  const int rest = split.cycles ? programs % ctas : 0;
+  for (int cta = 0; cta < ctas; ++cta) {
+    const bool isInCycle = cta < split.cycles * split.ctas;
+    for (int next = rest + cta + (isInCycle ? ctas : 0); next < programs; next += ctas)
       ++runs.at(next);
   }
   return runs;
 }
 
-TEST(Cut, EachProgramIsRunOnce) {
-  for (int blocks : {1, 2, 3, 8, 10, 114, 132, 264})
+TEST(WorkSplit, EachProgramIsRunOnce) {
+  for (int ctas : {1, 2, 3, 8, 10, 114, 132, 264})
     for (int programs = 1; programs < 1000; ++programs) {
-      const Cut cut = cutOf(programs, blocks);
-      EXPECT_LE(cut.cycles * cut.blocks, blocks);
-      const std::vector<int> runs = runsOf(cut, programs, blocks);
-      ASSERT_EQ(runs, std::vector<int>(programs, 1)) << programs << " by " << blocks;
+      const WorkSplit split = workSplitOf(programs, ctas);
+      EXPECT_LE(split.cycles * split.ctas, ctas);
+      const std::vector<int> runs = runsOf(split, programs, ctas);
+      ASSERT_EQ(runs, std::vector<int>(programs, 1)) << programs << " by " << ctas;
     }
 }
 
-TEST(Cut, BlocksEndTogether) {
-  EXPECT_EQ(cutOf(288, 132), (Cut{24, 5, 6}));
-  EXPECT_EQ(cutOf(144, 132), (Cut{12, 11, 12}));
-  EXPECT_EQ(cutOf(231, 132), (Cut{33, 4, 7}));
-  EXPECT_EQ(cutOf(529, 132), (Cut{1, 132, 133}));
-  EXPECT_EQ(cutOf(4, 132), (Cut{4, 33, 1}));
-  EXPECT_EQ(cutOf(81, 132), (Cut{1, 132, 81}));
-  EXPECT_EQ(cutOf(512, 132), Cut()); // the last wave is as good as full
-  EXPECT_EQ(cutOf(264, 132), Cut());
+TEST(WorkSplit, CtasEndTogether) {
+  EXPECT_EQ(workSplitOf(288, 132), (WorkSplit{24, 5, 6}));
+  EXPECT_EQ(workSplitOf(144, 132), (WorkSplit{12, 11, 12}));
+  EXPECT_EQ(workSplitOf(231, 132), (WorkSplit{33, 4, 7}));
+  EXPECT_EQ(workSplitOf(529, 132), (WorkSplit{1, 132, 133}));
+  EXPECT_EQ(workSplitOf(4, 132), (WorkSplit{4, 33, 1}));
+  EXPECT_EQ(workSplitOf(81, 132), (WorkSplit{1, 132, 81}));
+  EXPECT_EQ(workSplitOf(512, 132), WorkSplit()); // the last wave is as good as full
+  EXPECT_EQ(workSplitOf(264, 132), WorkSplit());
 }
 
 TEST(Workspace, AStreamKeepsItsMemory) {
@@ -143,7 +143,7 @@ TEST(Workspace, AStreamKeepsItsMemory) {
   const CUdeviceptr first = startFor(driver, 0x77, 132, 1000);
   EXPECT_NE(first, 0u);
   EXPECT_GE(Counting::lastBytes, splitFlagBytes + 132000u);
-  EXPECT_GE(Counting::cleared, sizeof(uint32_t) * mostSplitBlocks);
+  EXPECT_GE(Counting::cleared, sizeof(uint32_t) * mostSplitCtas);
   EXPECT_EQ(startFor(driver, 0x77, 132, 1000), first);
   EXPECT_EQ(startFor(driver, 0x77, 264, 300), first);
   EXPECT_EQ(Counting::allocations, 1);
@@ -247,7 +247,7 @@ TEST(Workspace, WithoutMemoryThereIsNone) {
   EXPECT_EQ(startFor(driver, 0x77, 8, 64), 0u);
   Counting::isFull = false;
   EXPECT_NE(startFor(driver, 0x77, 8, 64), 0u);
-  EXPECT_EQ(startFor(driver, 0x77, mostSplitBlocks + 1, 64), 0u);
+  EXPECT_EQ(startFor(driver, 0x77, mostSplitCtas + 1, 64), 0u);
 }
 
 TEST(Workspace, ManyStreamsDoNotTakeAllMemory) {

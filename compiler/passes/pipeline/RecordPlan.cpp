@@ -16,7 +16,7 @@
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -8,7 +8,7 @@
 // How:   Osama et al., "Stream-K" (arXiv:2301.03598). StreamKLoop.cpp states what may be split.
 //        1. If the tiles do not divide evenly over the CTAs, those of the last full wave and the
 //           remaining ones are split into equal work ranges (WorkRanges.h). The other tiles stay
-//           whole. The launch passes how many are split (Cut).
+//           whole. The launch passes how many are split (WorkSplit).
 //        2. A CTA processes its work range from the end. So it stores its only partial tile before
 //           it waits for another CTA.
 //        3. A CTA waits for CTAs of lower numbers alone, which the hardware has started before. By
@@ -25,7 +25,7 @@
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 #include "layout/LinearLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -2,7 +2,7 @@
 // Gives: see WorkRanges.h.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/WorkRanges.h"
-#include "ir/SplitPrograms.h"
+#include "ir/WorkSplit.h"
 
 using namespace mlir;
 
@@ -10,7 +10,7 @@ namespace pantile {
 namespace {
 
 /// Of a tile: so all iterations of the tiles that are split can be counted in 32 bits.
-constexpr int64_t mostIterations = (int64_t(1) << 31) / (2 * mostSplitBlocks);
+constexpr int64_t mostIterations = (int64_t(1) << 31) / (2 * mostSplitCtas);
 
 void placeRange(Numbers &n, WorkRange &s, Value has) {
   Value none = n.of(0), one = n.of(1), iterations = n.max(s.iterations, one);
@@ -35,17 +35,17 @@ void placeWholeTiles(Numbers &n, WorkRange &s, Value count, Value pays, Value is
 WorkRange findWorkRange(OpBuilder &b, scf::ForOp programs, Value iterations, int64_t gain) {
   Numbers n(b, programs.getLoc());
   Type i32 = b.getI32Type();
-  auto cut = nv::WorkRangeOp::create(b, programs.getLoc(), i32, i32, i32);
+  auto split = nv::WorkRangeOp::create(b, programs.getLoc(), i32, i32, i32);
   Value count = programs.getUpperBound(), ctas = programs.getStep();
   Value none = n.of(0), one = n.of(1);
   WorkRange s;
   s.iterations = iterations;
   s.cta = programs.getLowerBound(), s.stride = ctas;
-  s.cycles = n.max(cut.getCycles(), one);
+  s.cycles = n.max(split.getCycles(), one);
   s.place = n.div(s.cta, s.cycles);
   s.cycle = n.sub(s.cta, n.mul(s.place, s.cycles));
-  Value total = n.mul(cut.getPrograms(), s.iterations);
-  Value sharers = n.max(n.min(cut.getBlocks(), n.div(total, n.of(2 * gain))), one);
+  Value total = n.mul(split.getPrograms(), s.iterations);
+  Value sharers = n.max(n.min(split.getCtas(), n.div(total, n.of(2 * gain))), one);
   Value each = n.div(total, sharers);
   s.each = n.max(each, one);
   s.larger = n.sub(total, n.mul(each, sharers));
@@ -53,10 +53,10 @@ WorkRange findWorkRange(OpBuilder &b, scf::ForOp programs, Value iterations, int
   Value pieces = n.div(n.add(s.iterations, n.sub(s.each, one)), s.each);
   Value isMore = n.less(ctas, count); // than a wave: a tile and a piece of one
   Value saved = n.sub(n.add(s.iterations, n.pick(isMore, s.iterations, none)), each);
-  Value pays = n.both(n.less(none, cut.getCycles()), n.less(n.mul(pieces, n.of(gain)), saved));
+  Value pays = n.both(n.less(none, split.getCycles()), n.less(n.mul(pieces, n.of(gain)), saved));
   pays = n.both(pays, n.less(s.iterations, n.of(mostIterations)));
   placeRange(n, s, n.both(pays, n.less(s.place, sharers)));
-  placeWholeTiles(n, s, count, pays, n.less(s.place, cut.getBlocks()));
+  placeWholeTiles(n, s, count, pays, n.less(s.place, split.getCtas()));
   return s;
 }
 

@@ -1,5 +1,5 @@
 //===- WorkRanges.h - which iterations of which tiles a CTA processes, on the device -------===//
-// Needs: a Cut from the launch (ir/SplitPrograms.h); the iterations of a tile, as many for all
+// Needs: a WorkSplit from the launch (ir/WorkSplit.h); the iterations of a tile, as many for all
 //        tiles.
 // Gives: the work units of a CTA in order: first the pieces of split tiles in its work range, the
 //        last piece first; then its tiles that stay whole.
