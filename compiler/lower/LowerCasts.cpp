@@ -33,6 +33,20 @@ llvm::Value *float8ToHalf(Lowering &l, llvm::Value *byte, bool e4m3) {
   return b.CreateSelect(isNan, llvm::ConstantFP::getNaN(b.getHalfTy()), scaled);
 }
 
+/// Bytes `i`, an even number, and the next one in 16 bits: half of the word that they come from, if
+/// they come from one.
+llvm::Value *pairAt(Lowering &l, ValueList bytes, size_t i) {
+  auto &b = l.b;
+  const size_t first = i & ~size_t(3);
+  if (first + 4 <= bytes.size())
+    if (llvm::Value *word = wordOfBytes(bytes.slice(first, 4)))
+      return b.CreateTrunc(i == first ? word : b.CreateLShr(word, 16), b.getInt16Ty());
+  llvm::Value *low = b.CreateZExt(bytes[i], b.getInt16Ty());
+  if (i + 1 == bytes.size())
+    return low;
+  return b.CreateOr(low, b.CreateShl(b.CreateZExt(bytes[i + 1], b.getInt16Ty()), 8));
+}
+
 Values hardwareToHalf(Lowering &l, ValueList bytes, bool e4m3) {
   auto &b = l.b;
   auto *pair = llvm::FixedVectorType::get(b.getHalfTy(), 2);
@@ -40,10 +54,7 @@ Values hardwareToHalf(Lowering &l, ValueList bytes, bool e4m3) {
       e4m3 ? llvm::Intrinsic::nvvm_e4m3x2_to_f16x2_rn : llvm::Intrinsic::nvvm_e5m2x2_to_f16x2_rn;
   Values halves;
   for (size_t i = 0; i < bytes.size(); i += 2) {
-    llvm::Value *packed = b.CreateZExt(bytes[i], b.getInt16Ty());
-    if (i + 1 < bytes.size())
-      packed = b.CreateOr(packed, b.CreateShl(b.CreateZExt(bytes[i + 1], b.getInt16Ty()), 8));
-    llvm::Value *both = b.CreateIntrinsic(pair, id, {packed});
+    llvm::Value *both = b.CreateIntrinsic(pair, id, {pairAt(l, bytes, i)});
     for (size_t j = i; j < std::min(i + 2, bytes.size()); ++j)
       halves.push_back(b.CreateExtractElement(both, j - i));
   }

@@ -2,9 +2,9 @@
 
 
 def _e2m1_values(codes):
-    # Two bits of exponent and one of fraction in fp16's places lack 14 of its bias.
-    bits = codes.to(tl.uint16)
-    return ((bits & 7) << 9 | (bits & 8) << 12).to(tl.float16, bitcast=True) * 16384.0
+    # Two bits of exponent and one of fraction in e5m2's places lack 14 of its bias.
+    bits = (codes & 7) << 1 | (codes & 8) << 4
+    return bits.to(tl.float8e5, bitcast=True).to(tl.float16) * 16384.0
 
 
 def _between(even, odd, axis):

@@ -88,7 +88,7 @@ py::dict optionLimits() {
   py::dict limits;
   auto add = [&](const char *member, const py::tuple &values) {
     const py::str key(keys.at(member));
-    limits[key] = limits.contains(key) ? py::tuple(limits[key] + values) : values;
+    limits[key] = limits.contains(key) ? py::tuple(py::object(limits[key]) + values) : values;
   };
 #define RANGE(member, least, most) add(#member, py::make_tuple(least, most));
 #define CHOICE(member, value) add(#member, py::make_tuple(value));

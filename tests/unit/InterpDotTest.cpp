@@ -8,7 +8,7 @@
 
 using namespace pantile;
 using namespace pantile::interp;
-using namespace pantile::testing;
+using namespace pantile::interp_testing;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 using namespace pantile;
-using namespace pantile::testing;
+using namespace pantile::interp_testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 using namespace pantile;
-using namespace pantile::testing;
+using namespace pantile::interp_testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

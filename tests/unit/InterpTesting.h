@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace pantile::testing {
+namespace pantile::interp_testing {
 
 struct TestKernel {
   explicit TestKernel(const std::string &text, const SourceManager *sources = nullptr) {
@@ -53,4 +53,4 @@ template <typename T> LaunchArg arg(std::vector<T> &values) {
 inline LaunchArg arg(int64_t value) { return LaunchArg::i(value); }
 inline LaunchArg arg(int value) { return LaunchArg::i(value); }
 
-} // namespace pantile::testing
+} // namespace pantile::interp_testing
