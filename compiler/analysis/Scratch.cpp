@@ -193,7 +193,8 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
     if (fastest == to.fastestDim())
       continue;
     const SharedLayout other = scratchAlong(fastest, from, to, bits);
-    if (const int64_t here = cycles(other); here < fewest) {
+    // Narrower vectors are more instructions, which count for more than their cycles.
+    if (const int64_t here = cycles(other); 4 * here <= 3 * fewest) {
       best = other;
       fewest = here;
     }

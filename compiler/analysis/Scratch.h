@@ -25,8 +25,8 @@ class InsertSliceOp;
 /// through shared memory of that warp, or between warps through shared memory.
 enum class ConversionKind { Registers, Shuffles, WarpShared, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
-/// The buffer of a conversion through shared memory: rows along the dimension, and with the swizzle,
-/// by which the store and the load take the fewest cycles.
+/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`, or
+/// along another one if the store and the load then take at most 3/4 of the cycles.
 SharedLayout conversionScratch(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 
 /// Bytes of shared memory that such a conversion takes.
