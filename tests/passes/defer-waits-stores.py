@@ -2,39 +2,61 @@
 # atomics, which have no alias; where their old values are used, or they may write what is read, none is.
 # MMAs that do not read the tile that goes through shared memory are in flight while it is stored, and only
 # the MMA that reads it has a fence.
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=1 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=LEARNS
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=LEARNS
+# DEFINE: %{gradients} = pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --emit mma
+# DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
+# RUN: %{gradients} -D KIND=0 --disable-pass nv-keep-occupancy -o %t
+# RUN: %{has} PREFETCHED && %{has} FENCE && %{has} WAITS && %{has} STORED && %{has} LAST
+# RUN: %{gradients} -D KIND=1 -o - | FileCheck %s --check-prefix=LEARNS
+# RUN: %{gradients} -D KIND=2 -o - | FileCheck %s --check-prefix=LEARNS
 import pantile
 import pantile.language as tl
 
 
-# CHECK: nv.copy_async
-# CHECK: scf.for
-# CHECK: nv.fence_async
-# CHECK-NEXT: nv.barrier
-# CHECK-NOT: nv.fence_async
-# CHECK: %[[SCORES:.*]] = nv.wgmma
-# CHECK-NOT: nv.fence_async
-# CHECK: %[[SLOPES:.*]] = nv.wgmma
-# CHECK: nv.wgmma_wait 1, %[[SCORES]]
-# CHECK-NOT: nv.fence_async
-# CHECK: %[[VALUES:.*]] = nv.wgmma
-# CHECK: nv.wgmma_wait 1, %[[SLOPES]]
-# CHECK-NOT: nv.fence_async
-# CHECK: %[[KEYS:.*]] = nv.wgmma
-# CHECK-NOT: nv.wgmma_wait
-# CHECK: nv.local_store
-# CHECK: nv.fence_async
-# CHECK-NEXT: nv.barrier
-# CHECK-NEXT: %[[QUERIES:.*]] = nv.wgmma
-# CHECK: nv.wgmma_wait 2, %[[VALUES]]
-# CHECK: nv.wgmma_wait 1, %[[KEYS]]
-# CHECK: nv.wgmma_wait 0, %[[QUERIES]]
-# CHECK: nv.dealloc
-# CHECK: nv.tma_store adding
-# CHECK: scf.yield
+# Loads are prefetched past the atomics.
+# PREFETCHED: nv.copy_async
+# PREFETCHED: scf.for
+# PREFETCHED: nv.copy_async
+# PREFETCHED: nv.tma_store adding
+# PREFETCHED: scf.yield
 
+# An iteration fences the copies at its start, and the tile that goes through shared memory before the MMA that reads it.
+# FENCE: scf.for
+# FENCE: nv.fence_async
+# FENCE-NEXT: nv.barrier
+# FENCE-NOT: nv.fence_async
+# FENCE: nv.local_store
+# FENCE-NEXT: nv.buffer_trans
+# FENCE-NEXT: nv.fence_async
+# FENCE-NEXT: nv.barrier
+# FENCE-NEXT: nv.wgmma %
+# FENCE-NOT: nv.fence_async
+# FENCE: scf.yield
+
+# Each of the first two MMAs is waited for with the MMA after it in flight.
+# WAITS: scf.for
+# WAITS: %[[SCORES:.*]] = nv.wgmma %
+# WAITS: %[[SLOPES:.*]] = nv.wgmma %
+# WAITS: nv.wgmma_wait 1, %[[SCORES]]
+# WAITS: nv.wgmma %
+# WAITS: nv.wgmma_wait 1, %[[SLOPES]]
+
+# The accumulating MMAs are in flight while the tile that they do not read is stored.
+# STORED: nv.wgmma_wait 1
+# STORED: nv.wgmma_wait 1
+# STORED: nv.wgmma %{{.*}} : tensor<64x64xf16
+# STORED-NOT: nv.wgmma_wait
+# STORED: nv.local_store
+
+# All are waited for in the order of issue, before the tile's buffer is freed and the atomics.
+# LAST: scf.for
+# LAST: %[[VALUES:.*]] = nv.wgmma %{{.*}} : tensor<64x64xf16
+# LAST: %[[KEYS:.*]] = nv.wgmma %{{.*}} : tensor<64x64xf16
+# LAST: %[[QUERIES:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# LAST: nv.wgmma_wait 2, %[[VALUES]]
+# LAST: nv.wgmma_wait 1, %[[KEYS]]
+# LAST: nv.wgmma_wait 0, %[[QUERIES]]
+# LAST: nv.dealloc
+# LAST: nv.tma_store adding
 # LEARNS-NOT: nv.copy_async
 @pantile.jit
 def gradients(Q, K, V, G, Best, Delta, dQ, dK, dV, n, KIND: tl.constexpr):

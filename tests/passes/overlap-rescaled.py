@@ -1,43 +1,67 @@
 # Attention's first MMA runs one tile before its second one, while the softmax is computed; the left operand stays in
 # registers. Eight warps get registers of the producer where they need them.
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy --disable-pass nv-overlap-dots -o - | FileCheck %s --check-prefix=APART
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s --check-prefix=SHARE
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit ptx -o - | FileCheck %s --check-prefix=PTX
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D BLOCK_N=64 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s --check-prefix=FEW
+# DEFINE: %{attention} = pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy
+# DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit pipeline -o %t
+# RUN: %{has} FIRST && %{has} TOGETHER && %{has} SOFTMAX && %{has} KEYS && %{has} VALUES && %{has} LAST
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit pipeline --disable-pass nv-overlap-dots -o - | FileCheck %s --check-prefix=APART
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit mma -o - | FileCheck %s --check-prefix=SHARE
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit ptx -o - | FileCheck %s --check-prefix=PTX
+# RUN: %{attention} -D HEAD=64 -D BLOCK_N=64 --emit mma -o - | FileCheck %s --check-prefix=FEW
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=192 --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=FULL
+# RUN: %{attention} -D HEAD=128 -D BLOCK_N=176 --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=READS
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=192 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=FULL
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=176 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # SAID: remark: the last MMAs of an iteration are in flight together with the first of the next
 # FULL: remark: MMAs of two iterations are not in flight together: accumulators and left operands take too many registers
 import pantile
 import pantile.language as tl
 
-# The first MMA of the first tile alone, then two MMAs together, then the last second MMA.
-# CHECK: nv.producer
-# CHECK: scf.if
-# CHECK: %[[FIRST:.*]] = nv.wgmma %{{.*}} : !nv.buffer
-# CHECK: nv.wgmma_wait 0, %[[FIRST]]
-# CHECK-NOT: nv.wgmma
-# CHECK: scf.for
-# CHECK: %[[AHEAD:.*]] = nv.wgmma %{{.*}} : !nv.buffer
-# CHECK-NOT: nv.wgmma_wait
-# CHECK: nv.mbarrier_wait
-# CHECK: %[[SECOND:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
-# CHECK: nv.wgmma_wait 1, %[[AHEAD]]
-# CHECK: nv.release
-# CHECK: math.exp2
-# CHECK: nv.settle %{{.*}} : tensor<128x4xf32
-# CHECK-NOT: nv.settle
-# CHECK: nv.wgmma_wait 0, %[[SECOND]]
-# CHECK: nv.release
-# CHECK: arith.truncf
-# CHECK: scf.yield
-# CHECK: %[[LAST:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
-# CHECK: nv.wgmma_wait 0, %[[LAST]]
-# CHECK: } else {
+# Before the loop, the first MMA of the first tile is alone.
+# FIRST: nv.producer
+# FIRST: scf.if
+# FIRST: %[[SCORES:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# FIRST: nv.wgmma_wait 0, %[[SCORES]]
+# FIRST-NOT: nv.wgmma %
+# FIRST: scf.for
 
+# In the loop the first MMA of a tile and the second one of the tile before are in flight together.
+# TOGETHER: scf.if
+# TOGETHER: scf.for
+# TOGETHER: %[[SCORES:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# TOGETHER-NOT: nv.wgmma_wait
+# TOGETHER: nv.mbarrier_wait
+# TOGETHER: nv.wgmma %{{.*}} : tensor<128x128xf16
+# TOGETHER: nv.wgmma_wait 1, %[[SCORES]]
+
+# The softmax is computed before the wait for the second one.
+# SOFTMAX: %[[SECOND:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
+# SOFTMAX: nv.wgmma_wait 1
+# SOFTMAX: math.exp2
+# SOFTMAX: nv.settle %{{.*}} : tensor<128x4xf32
+# SOFTMAX-NOT: nv.settle
+# SOFTMAX: nv.wgmma_wait 0, %[[SECOND]]
+# SOFTMAX-NOT: scf.yield
+# SOFTMAX: arith.truncf
+# SOFTMAX: scf.yield
+
+# The stage of the keys is released before the softmax.
+# KEYS: nv.wgmma_wait 1
+# KEYS-NOT: math.exp2
+# KEYS: nv.release
+
+# That of the values is released once the second MMA is complete.
+# VALUES: nv.settle
+# VALUES-NOT: nv.release
+# VALUES: nv.wgmma_wait 0
+# VALUES-NEXT: nv.release
+
+# The second MMA of the last tile follows the loop.
+# LAST: nv.settle
+# LAST: scf.yield
+# LAST: %[[SECOND:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
+# LAST: nv.wgmma_wait 0, %[[SECOND]]
+# LAST: } else {
 # APART-NOT: nv.wgmma_wait 1
 # APART-NOT: nv.settle
 

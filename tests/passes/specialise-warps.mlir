@@ -1,6 +1,10 @@
 // Load-dot loops get a producer where the rules of TmaAccess allow it (specialise-warps-refused.mlir: where not).
 // Each input is a kernel as `nv-stage-operands` leaves it.
-// RUN: pantile-opt %s -split-input-file -nv-specialise-warps 2>/dev/null | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -nv-specialise-warps 2>/dev/null >%t
+// RUN: FileCheck %s --input-file %t
+// RUN: FileCheck %s --input-file %t --check-prefix=PRODUCER
+// RUN: FileCheck %s --input-file %t --check-prefix=CONSUMER
+// RUN: FileCheck %s --input-file %t --check-prefix=RELEASED
 
 // Example.
 // The producer loads both operands by TMA and runs ahead; the others wait for a full stage, and release it once the MMA that reads it is complete.
@@ -87,25 +91,41 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // CHECK: affine_map<()[{{.*}}] -> (s4, s5)>
 // CHECK: producer_warps = 1
 // CHECK-LABEL: @plain
-// CHECK: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+// CHECK: nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
 // CHECK: nv.mbarrier_init %{{.*}}, 4
 // CHECK: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
-// CHECK: nv.producer {
-// CHECK:   scf.for
-// CHECK:     nv.mbarrier_wait %[[FULL:.*]], true, %{{.*}}
-// CHECK:     nv.expect %[[FULL]], 16384
-// CHECK:     nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}, %[[FULL]]
-// CHECK:     nv.tma_load
-// CHECK-NOT: nv.tma_load
-// CHECK: scf.for
-// CHECK-NOT: tile.load
-// CHECK:   nv.mbarrier_wait %{{.*}}, false
-// CHECK:   nv.wgmma
-// CHECK:   nv.wgmma_wait done
-// CHECK:   nv.release %{{.*}} if
-// CHECK: nv.wgmma_wait %
-// CHECK: nv.release %{{.*}} if
-// CHECK: tile.store
+
+// The producer waits for a free stage, and both loads arrive on its mbarrier.
+// PRODUCER-LABEL: @plain
+// PRODUCER: nv.producer {
+// PRODUCER: scf.for
+// PRODUCER: nv.mbarrier_wait %[[BARRIER:.*]], true
+// PRODUCER: nv.expect %[[BARRIER]], 16384
+// PRODUCER-NEXT: nv.select_stage
+// PRODUCER-NEXT: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}, %[[BARRIER]]
+// PRODUCER-NEXT: nv.select_stage
+// PRODUCER-NEXT: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}, %[[BARRIER]]
+// PRODUCER-NOT: nv.tma_load
+// PRODUCER: nv.wgmma %
+
+// Consumers load nothing: they wait for a full stage before its MMA.
+// CONSUMER-LABEL: @plain
+// CONSUMER: nv.tma_load
+// CONSUMER: scf.for
+// CONSUMER-NOT: tile.load
+// CONSUMER-NOT: nv.wgmma %
+// CONSUMER: nv.mbarrier_wait %{{.*}}, false
+// CONSUMER: nv.wgmma %
+
+// The wait is deferred by one iteration, and so is the release; the last stage is released after the loop.
+// RELEASED-LABEL: @plain
+// RELEASED: nv.wgmma %
+// RELEASED-NEXT: nv.wgmma_wait done
+// RELEASED: nv.release %{{.*}} if
+// RELEASED: scf.yield
+// RELEASED: nv.wgmma_wait %
+// RELEASED: nv.release %{{.*}} if
+// RELEASED: tile.store
 #layout = #tile.layout<[64, 64], reg = [[0, 32], [4, 0], [8, 0], [16, 0], [32, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
 #layout1 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout2 = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -215,6 +235,9 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // An offset of the program in addition to rows and columns is a further dimension.
 // CHECK-LABEL: @batched
+// PRODUCER-LABEL: @batched
+// CONSUMER-LABEL: @batched
+// RELEASED-LABEL: @batched
 // CHECK: box = array<i32: 64, 64, 1>
 // CHECK: nv.producer {
 // CHECK: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}]

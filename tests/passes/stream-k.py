@@ -1,9 +1,11 @@
 # Stream-K: each CTA processes a range of K-iterations of a tile. The CTA with the last iteration reduces the partial tiles of the others, whose first load is issued before the last iterations, and only it runs the epilogue.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
-# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
-# RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
+# DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
+# DEFINE: %{splits} = %{has} BYTES && %{has} PRODUCER && %{has} HELPER && %{has} EARLY && %{has} ADDED && %{has} REDUCED && %{has} GIVEN
+# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o %t && %{splits}
+# RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o %t && %{splits}
 # RUN: %{run} --kernel by_pointers --emit pipeline -o - | FileCheck %s --check-prefix=OFF
-# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit ptx -o - | FileCheck %s --check-prefix=PTX
 import pantile
 import pantile.language as tl
@@ -12,35 +14,54 @@ M: tl.constexpr = 64
 N: tl.constexpr = 128
 K: tl.constexpr = 64
 
-# CHECK: partial_bytes = 32768
-# The producer loads the same iterations.
-# CHECK: nv.producer
-# CHECK: nv.work_range
-# CHECK: nv.helper_warp
-# CHECK: scf.for {{.*}} to %[[ROUNDS:[^ ]+]] step
-# CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[MIDDLE:[^ ]+]] step
-# CHECK: nv.tma_load
-# CHECK: scf.for %{{[^ ]+}} = %[[MIDDLE]] to %[[LAST:[^ ]+]] step
-# CHECK: nv.tma_load
-# CHECK-NOT: nv.store_partial
-# CHECK: nv.work_range
-# CHECK-NOT: nv.helper_warp
-# CHECK: scf.for
-# CHECK: nv.wgmma
-# CHECK: nv.await_partials %[[GETS:[^ ]+]]
-# CHECK: %[[PART:[^ ]+]] = nv.load_partial %{{[^ ]+}} if %[[GETS]]
-# CHECK: scf.for
-# CHECK: nv.wgmma
-# CHECK: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
-# CHECK: %[[OWN:[^ ]+]] = scf.if %[[GETS]]
-# CHECK: arith.addf %[[WAITED]], %[[PART]]
-# CHECK: scf.if
-# CHECK: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[OWN]])
-# CHECK: %[[OTHER:[^ ]+]] = nv.load_partial %[[FROM]]
-# CHECK: arith.addf %[[SOFAR]], %[[OTHER]]
-# CHECK: arith.truncf %[[SUM]]
-# CHECK: else
-# CHECK: nv.store_partial %[[OWN]]
+# A partial tile has 64 x 128 floats.
+# BYTES: partial_bytes = 32768
+
+# The producer loads the iterations of its work range, in two loops: the second has the last ones.
+# PRODUCER: nv.producer
+# PRODUCER: nv.work_range
+# PRODUCER: scf.for {{.*}} to %[[MIDDLE:[^ ]+]] step {{.*}} iter_args(%{{[^ ]+}} = %arg
+# PRODUCER: nv.tma_load
+# PRODUCER: scf.for %{{[^ ]+}} = %[[MIDDLE]] to
+# PRODUCER: nv.tma_load
+# PRODUCER-NOT: nv.store_partial
+# PRODUCER: nv.work_range
+
+# The helper warp works next to the producer, once per CTA: before the loops.
+# HELPER: nv.producer
+# HELPER-NOT: scf.for
+# HELPER: nv.helper_warp
+# HELPER-NOT: nv.helper_warp
+
+# The first partial tile is loaded between the first iterations and the last ones.
+# EARLY: nv.helper_warp
+# EARLY: nv.wgmma %
+# EARLY: nv.await_partials %[[GETS:[^ ]+]]
+# EARLY: nv.load_partial %{{[^ ]+}} if %[[GETS]]
+# EARLY: scf.for
+# EARLY: nv.wgmma %
+
+# It is added to the CTA's own accumulator after the last iterations.
+# ADDED: %[[PART:[^ ]+]] = nv.load_partial %{{[^ ]+}} if %[[GETS:[^ ]+]] :
+# ADDED: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
+# ADDED: scf.if %[[GETS]]
+# ADDED-NEXT: arith.addf %[[WAITED]], %[[PART]]
+
+# The CTA with the last iteration reduces the other partial tiles, then runs the epilogue.
+# REDUCED: %[[OWN:[^ ]+]] = scf.if
+# REDUCED: scf.if
+# REDUCED-NEXT: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[OWN]])
+# REDUCED: %[[OTHER:[^ ]+]] = nv.load_partial %[[FROM]]
+# REDUCED: arith.addf %[[SOFAR]], %[[OTHER]]
+# REDUCED: arith.truncf %[[SUM]]
+
+# Any other CTA stores its partial tile, and runs no epilogue.
+# GIVEN: %[[OWN:[^ ]+]] = scf.if
+# GIVEN: scf.if
+# GIVEN: arith.truncf
+# GIVEN: else
+# GIVEN-NEXT: nv.store_partial %[[OWN]]
+# GIVEN-NOT: arith.truncf
 # OFF-NOT: nv.work_range
 # OFF-NOT: nv.store_partial
 # SAID: remark: output tiles of the last waves may be split over CTAs
