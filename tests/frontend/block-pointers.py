@@ -2,7 +2,7 @@
 # RUN: pantilec %s --kernel sum_rows --signature "*fp16:16, *fp32:16, i32, i32, i32:16" --no-cache --emit tile | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel described --signature "tensordesc<fp16[8, 64]>:16, tensordesc<fp16[8, 64],nan>" --no-cache --emit tile | FileCheck %s --check-prefix=DESC
 # RUN: pantilec %s --kernel parts --signature "(*fp32, (i32, 5)), i32" --no-cache --emit tile | FileCheck %s --check-prefix=PARTS
-# RUN: pantilec %s --kernel product --signature "tensordesc<fp16[128, 64]>:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16" --no-cache --emit ptx --target sm_80 --num-warps 8 | FileCheck %s --check-prefix=WIDE
+# RUN: pantilec %s --kernel matmul --signature "tensordesc<fp16[128, 64]>:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16" --no-cache --emit ptx --target sm_80 --num-warps 8 | FileCheck %s --check-prefix=WIDE
 import pantile as triton
 import pantile.language as tl
 
@@ -49,7 +49,7 @@ def parts(t, b):
 # WIDE-NOT: ld.global
 # WIDE: mma.sync
 @triton.jit
-def product(a, b_ptr, c_ptr, m, n, k):
+def matmul(a, b_ptr, c_ptr, m, n, k):
     b = tl.make_block_ptr(b_ptr, (k, n), (n, 1), (0, tl.program_id(1) * 128), (64, 128), (1, 0))
     c = tl.make_tensor_descriptor(c_ptr, [m, n], [n, 1], [128, 128])
     total = tl.zeros((128, 128), tl.float32)

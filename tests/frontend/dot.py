@@ -1,4 +1,4 @@
-# Products: what accumulates in place, the types of results, precision.
+# Dots: what accumulates in place, the types of results, precision.
 # RUN: pantilec %s --kernel accumulation --signature "*fp16, *fp32" --no-cache --emit tile | FileCheck %s --check-prefix=ACC
 # RUN: pantilec %s --kernel types --signature "*fp32, *i8, *i32" --no-cache --emit tile | FileCheck %s --check-prefix=TYPES
 import pantile as triton

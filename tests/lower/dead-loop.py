@@ -1,6 +1,6 @@
 # A loop that ends in its first iteration leaves no MMA: ptxas 13.0 drops such a loop and with it the zeros that the accumulators begin with.
-# RUN: pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp32:16" --num-stages 1 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
-# RUN: pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp32:16" --num-stages 3 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16" --num-stages 1 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16" --num-stages 3 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
 import pantile as triton
 import pantile.language as tl
 
@@ -9,7 +9,7 @@ import pantile.language as tl
 # CHECK: st.global
 # CHECK-NOT: wgmma.mma_async
 @triton.jit
-def product(a, b, c):
+def matmul(a, b, c):
     r = tl.arange(0, 64)
     at = r[:, None] * 64 + r[None, :]
     acc = tl.zeros((64, 64), tl.float32)

@@ -17,7 +17,7 @@ import pantile.language as tl
 # COLUMNS: ld.shared.v2.b64
 # COLUMNS: mma.sync.aligned.m16n8k16.row.col.f64
 @triton.jit
-def product(a, b, c, depth, ak, bk, bn):
+def matmul(a, b, c, depth, ak, bk, bn):
     rm, rn, rk = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 32)
     acc = tl.zeros((64, 64), tl.float64)
     for k in range(0, depth, 32):

@@ -1,4 +1,4 @@
-// Products of register tiles, and of buffers by scalar FMA.
+// Dots of register tiles, and of buffers by scalar FMA.
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/dot_fma_f32.mlir | FileCheck %s --check-prefix=DOT-FMA-F32
 // RUN: pantile-lower --ptx --no-line-info %t/mma_sync_f16.mlir | FileCheck %s --check-prefix=MMA-SYNC-F16

@@ -22,7 +22,7 @@ import pantile.language as tl
 
 # NONE-NOT: bar.arrive
 @pantile.jit
-def product(a, b, c, n):
+def matmul(a, b, c, n):
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     columns, within = tl.arange(0, 64), tl.arange(0, 64)
     total = tl.zeros((64, 64), tl.float32)

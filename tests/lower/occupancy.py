@@ -11,7 +11,7 @@
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel wave --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel wave --signature "*fp64:16, *fp64:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
-# RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel matmul --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=0 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=1 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel gathered_sum --signature "*i32:16, *fp32:16, *fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=GATHER
@@ -77,7 +77,7 @@ def norm(x, w, y):
 
 
 @triton.jit
-def product(c, a, b, n):
+def matmul(c, a, b, n):
     m, k = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     total = tl.zeros([64, 64], dtype=tl.float32)
     for i in range(n):

@@ -12,7 +12,7 @@ K: tl.constexpr = 64
 # CHECK: nv.wgmma
 # CHECK: tile.store
 @triton.jit
-def product(a, b, c, rows, columns, depth, stride_am, stride_bk, stride_cm):
+def matmul(a, b, c, rows, columns, depth, stride_am, stride_bk, stride_cm):
     m = tl.program_id(0) * M + tl.arange(0, M)
     n = tl.program_id(1) * N + tl.arange(0, N)
     k = tl.arange(0, K)

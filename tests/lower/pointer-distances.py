@@ -1,9 +1,9 @@
 # Copies of a tile whose rows have a constant distance: one pointer per 4 KiB, which a loop carries. LLVM does not see where
 # it starts, or strength reduction would split it. With a stride that is an argument, each copy has a pointer of its own; where
 # an index wraps around, too.
-# RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_90a --disable-pass nv-specialise-warps --no-cache --emit ptx -o - | FileCheck %s --check-prefix=CONST
-# RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=0 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD
-# RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=1 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_90a --disable-pass nv-specialise-warps --no-cache --emit ptx -o - | FileCheck %s --check-prefix=CONST
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=0 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=1 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD
 # CONST: mov.b64 %{{rd[0-9]+}}, %{{rd[0-9]+}};
 # CONST: $L__BB0_{{.*}}:
 # CONST: cp.async.cg.shared.global [{{.*}}], [%[[FIRST:rd[0-9]+]]+-2048], 16
@@ -18,7 +18,7 @@ import pantile.language as tl
 
 
 @pantile.jit
-def products(A, B, Out, n, stride, KNOWN: tl.constexpr, WRAPS: tl.constexpr):
+def matmul(A, B, Out, n, stride, KNOWN: tl.constexpr, WRAPS: tl.constexpr):
     rows = tl.arange(0, 64)
     columns = tl.arange(0, 64)
     step: tl.constexpr = 64

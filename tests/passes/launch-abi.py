@@ -1,9 +1,9 @@
 # Kernels of the launch ABI `triton` take their arguments and two pointers; their CTAs have the warps that were requested. What needs more is left out, even where it was switched on, and a remark says what that is.
-# DEFINE: %{product} = pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --num-warps 8 --no-cache
-# RUN: %{product} --emit ptx -o - | FileCheck %s --check-prefix=FULL
-# RUN: %{product} --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT
-# RUN: %{product} --launch-abi triton --enable-pass nv-stream-k --enable-pass nv-tma-stores --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT
-# RUN: %{product} --launch-abi triton --enable-pass nv-stream-k --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SAID
+# DEFINE: %{matmul} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --num-warps 8 --no-cache
+# RUN: %{matmul} --emit ptx -o - | FileCheck %s --check-prefix=FULL
+# RUN: %{matmul} --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=MATMUL
+# RUN: %{matmul} --launch-abi triton --enable-pass nv-stream-k --enable-pass nv-tma-stores --emit ptx -o - | FileCheck %s --check-prefix=MATMUL
+# RUN: %{matmul} --launch-abi triton --enable-pass nv-stream-k --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=ROW
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --launch-abi triton --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=ROW-SAID
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 4 --no-cache --launch-abi triton --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SILENT --allow-empty
@@ -15,26 +15,26 @@ import pantile.language as tl
 # FULL: .reqntid 288
 # FULL: cp.async.bulk.tensor
 
-# PRODUCT: .visible .entry product(
-# PRODUCT-NEXT: .param .u64 .ptr .global .align 16 product_param_0,
-# PRODUCT-NEXT: .param .u64 .ptr .global .align 16 product_param_1,
-# PRODUCT-NEXT: .param .u64 .ptr .global .align 16 product_param_2,
-# PRODUCT-NEXT: .param .u32 product_param_3,
-# PRODUCT-NEXT: .param .u32 product_param_4,
-# PRODUCT-NEXT: .param .u32 product_param_5,
-# PRODUCT-NEXT: .param .u64 .ptr .global .align 1 product_param_6,
-# PRODUCT-NEXT: .param .u64 .ptr .global .align 1 product_param_7
-# PRODUCT-NEXT: )
-# PRODUCT-NEXT: .reqntid 256, 1, 1
-# PRODUCT-NOT: reqnctapercluster
-# PRODUCT-NOT: cp.async.bulk.tensor
-# PRODUCT: wgmma.mma_async
+# MATMUL: .visible .entry matmul(
+# MATMUL-NEXT: .param .u64 .ptr .global .align 16 matmul_param_0,
+# MATMUL-NEXT: .param .u64 .ptr .global .align 16 matmul_param_1,
+# MATMUL-NEXT: .param .u64 .ptr .global .align 16 matmul_param_2,
+# MATMUL-NEXT: .param .u32 matmul_param_3,
+# MATMUL-NEXT: .param .u32 matmul_param_4,
+# MATMUL-NEXT: .param .u32 matmul_param_5,
+# MATMUL-NEXT: .param .u64 .ptr .global .align 1 matmul_param_6,
+# MATMUL-NEXT: .param .u64 .ptr .global .align 1 matmul_param_7
+# MATMUL-NEXT: )
+# MATMUL-NEXT: .reqntid 256, 1, 1
+# MATMUL-NOT: reqnctapercluster
+# MATMUL-NOT: cp.async.bulk.tensor
+# MATMUL: wgmma.mma_async
 
 # SAID: remark: for the launch ABI `triton` the kernel does without 2 tensor maps, a producer of 2 warps, CTAs that run several programs, memory for partial tiles
 
 
 @pantile.jit
-def product(a, b, c, rows, columns, depth):
+def matmul(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * 128 + tl.arange(0, 128), tl.program_id(1) * 128 + tl.arange(0, 128)
     within = tl.arange(0, 64)
     acc = tl.zeros((128, 128), tl.float32)

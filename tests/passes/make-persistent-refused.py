@@ -21,7 +21,7 @@ B: tl.constexpr = 64
 
 
 @triton.jit
-def product(a, b, m, n, begin, end, stride_am, stride_bk):
+def matmul(a, b, m, n, begin, end, stride_am, stride_bk):
     within = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(begin, end, B):
@@ -45,7 +45,7 @@ def write(c, acc, m, n, stride_bk):
 def adds_atomically(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
     tl.atomic_add(c + m, 1.0)
-    write(c, product(a, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
+    write(c, matmul(a, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
 
 
 # What is read may change while programs run.
@@ -55,7 +55,7 @@ def adds_atomically(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def reads_volatile(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     write(c, acc * tl.load(c, volatile=True), m, n, stride_bk)
 
 
@@ -66,7 +66,7 @@ def reads_volatile(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def reads_fresh(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     write(c, acc * tl.load(c, cache_modifier=".cv"), m, n, stride_bk)
 
 
@@ -77,7 +77,7 @@ def reads_fresh(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def meets(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     tl.debug_barrier()
     write(c, acc, m, n, stride_bk)
 
@@ -89,7 +89,7 @@ def meets(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def prints(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     tl.device_print("at", m)
     write(c, acc, m, n, stride_bk)
 
@@ -101,7 +101,7 @@ def prints(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def asserts(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     tl.device_assert(m < 100)
     write(c, acc, m, n, stride_bk)
 
@@ -113,7 +113,7 @@ def asserts(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def asks_the_machine(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     write(c, acc, tl.extra.cuda.smid(), n, stride_bk)
 
 
@@ -125,7 +125,7 @@ def asks_the_machine(a, b, c, depth, stride_am, stride_bk):
 def asks_the_time(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
     start = tl.extra.cuda.globaltimer()
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     write(c, acc + (tl.extra.cuda.globaltimer() - start).to(tl.float32), m, n, stride_bk)
 
 
@@ -136,7 +136,7 @@ def asks_the_time(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def swaps_atomically(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    write(c, product(a, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
+    write(c, matmul(a, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
     tl.atomic_cas(a.to(tl.pointer_type(tl.int32)), 0, 1)
 
 
@@ -147,7 +147,7 @@ def swaps_atomically(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def has_assembly(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     at = tl.inline_asm_elementwise("mov.u32 $0, %nsmid;", "=r,r", [n], dtype=tl.int32, is_pure=False, pack=1)
     write(c, acc, m, at, stride_bk)
 
@@ -159,7 +159,7 @@ def has_assembly(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def differs_in_length(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    write(c, product(a, b, m, n, 0, (m + 1) * B, stride_am, stride_bk), m, n, stride_bk)
+    write(c, matmul(a, b, m, n, 0, (m + 1) * B, stride_am, stride_bk), m, n, stride_bk)
 
 
 # The length is not known before the program runs.
@@ -169,7 +169,7 @@ def differs_in_length(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def reads_its_length(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    write(c, product(a, b, m, n, 0, tl.load(depth), stride_am, stride_bk), m, n, stride_bk)
+    write(c, matmul(a, b, m, n, 0, tl.load(depth), stride_am, stride_bk), m, n, stride_bk)
 
 
 # Its author has made it persistent.
@@ -181,7 +181,7 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
     within = tl.arange(0, B)
     best = tl.zeros((B, B), tl.float32)
     for m in range(tl.program_id(0), depth, tl.num_programs(0)):
-        best = tl.maximum(best, product(a, b, m, 0, 0, depth, stride_am, stride_bk))
+        best = tl.maximum(best, matmul(a, b, m, 0, 0, depth, stride_am, stride_bk))
     write(c, best, tl.program_id(0), 0, stride_bk)
 
 
@@ -193,4 +193,4 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
 @triton.jit
 def has_no_producer(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
-    write(c, product(a + n * n, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
+    write(c, matmul(a + n * n, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)

@@ -22,7 +22,7 @@ K: tl.constexpr = 64
 
 
 @triton.jit
-def product(a, b, m, n, depth, columns):
+def matmul(a, b, m, n, depth, columns):
     within = tl.arange(0, K)
     acc = tl.zeros((M, N), tl.float32)
     for k in range(0, depth, K):
@@ -60,13 +60,13 @@ def write(c, acc, m, n, rows, columns):
 @triton.jit
 def by_two_axes(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 @triton.jit
 def columns_first(a, b, c, rows, columns, depth):
     m, n = tl.program_id(1) * M, tl.program_id(0) * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 # QUOTIENT: %[[COUNT:.*]] = tile.num_programs 0
@@ -79,14 +79,14 @@ def columns_first(a, b, c, rows, columns, depth):
 def by_one_axis(a, b, c, rows, columns, depth):
     across = tl.cdiv(columns, N)
     m, n = tl.program_id(0) // across * M, tl.program_id(0) % across * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 @triton.jit
 def of_a_batch(a, b, c, rows, columns, depth):
     m, n, batch = tl.program_id(0) * M, tl.program_id(1) * N, tl.program_id(2)
     a, b, c = a + batch * rows * depth, b + batch * depth * columns, c + batch * rows * columns
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 # Whoever groups programs has chosen.
@@ -97,19 +97,19 @@ def in_groups(a, b, c, rows, columns, depth):
     height = min(along - first, 8)
     m = (first + program % (8 * across) % height) * M
     n = program % (8 * across) // height * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 @triton.jit
 def of_one_row(a, b, c, rows, columns, depth):
     n = tl.program_id(0) * N
-    write(c, product(a, b, 0, n, depth, columns), 0, n, rows, columns)
+    write(c, matmul(a, b, 0, n, depth, columns), 0, n, rows, columns)
 
 
 @triton.jit
 def of_a_product_each(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(0) * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)
 
 
 # The width is not known before the program is.
@@ -117,4 +117,4 @@ def of_a_product_each(a, b, c, rows, columns, depth):
 def by_its_own_width(a, b, c, rows, columns, depth):
     across = tl.cdiv(columns, N) + tl.program_id(1)
     m, n = tl.program_id(0) // across * M, tl.program_id(0) % across * N
-    write(c, product(a, b, m, n, depth, columns), m, n, rows, columns)
+    write(c, matmul(a, b, m, n, depth, columns), m, n, rows, columns)

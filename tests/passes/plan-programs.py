@@ -6,10 +6,10 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=PLAN
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --num-stages 15 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=LARGE
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=SPLIT
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=PLAN
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --num-stages 15 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=LARGE
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=SPLIT
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=WHOLE
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=32 -D N=128 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
@@ -70,7 +70,7 @@ def attention(
 
 
 @pantile.jit
-def product(A, B, Out, stride, n):
+def matmul(A, B, Out, stride, n):
     rows, columns, depth = (
         tl.program_id(0) * 64 + tl.arange(0, 64),
         tl.arange(0, 64),

@@ -1,13 +1,13 @@
 # What was decided for a kernel, and what it is predicted to cost, in lines to read: program map, raster band, partitions, channels with
 # their transports, MMAs in flight, cycles per iteration with their limiter.
-# DEFINE: %{product} = pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --emit plan
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a | FileCheck %s --check-prefix=PERSISTENT
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --disable-pass nv-order-raster | FileCheck %s --check-prefix=UNORDERED
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --enable-pass nv-stream-k | FileCheck %s --check-prefix=STREAM
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --max-registers 168 | FileCheck %s --check-prefix=LIMITED
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --no-line-info | FileCheck %s --check-prefix=NOWHERE
-# RUN: %{product} -D M=128 -D N=128 -D K=32 --num-warps 4 --num-stages 4 --target sm_80 | FileCheck %s --check-prefix=ASYNC
-# RUN: %{product} -D M=128 -D N=128 -D K=32 --num-warps 4 --num-stages 1 --target sm_80 | FileCheck %s --check-prefix=ONE
+# DEFINE: %{matmul} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --emit plan
+# RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a | FileCheck %s --check-prefix=PERSISTENT
+# RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --disable-pass nv-order-raster | FileCheck %s --check-prefix=UNORDERED
+# RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --enable-pass nv-stream-k | FileCheck %s --check-prefix=STREAM
+# RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --max-registers 168 | FileCheck %s --check-prefix=LIMITED
+# RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --no-line-info | FileCheck %s --check-prefix=NOWHERE
+# RUN: %{matmul} -D M=128 -D N=128 -D K=32 --num-warps 4 --num-stages 4 --target sm_80 | FileCheck %s --check-prefix=ASYNC
+# RUN: %{matmul} -D M=128 -D N=128 -D K=32 --num-warps 4 --num-stages 1 --target sm_80 | FileCheck %s --check-prefix=ONE
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" --no-cache --emit plan | FileCheck %s --check-prefix=REGISTERS
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=128 --num-warps 1 --no-cache --emit plan | FileCheck %s --check-prefix=PACKED
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=131072 --num-warps 16 --no-cache --emit plan | FileCheck %s --check-prefix=CLUSTER
@@ -16,7 +16,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# PERSISTENT: kernel product for sm_90a
+# PERSISTENT: kernel matmul for sm_90a
 # PERSISTENT-NEXT: programs: persistent, bands of 8
 # PERSISTENT-NEXT: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM{{$}}
 # PERSISTENT-NEXT: candidate: persistent, a producer: about 213056 bytes of shared memory, 1 per SM; taken
@@ -41,7 +41,7 @@ import pantile.language as tl
 # LIMITED-NEXT: channel [128, 64] x f16: depth 4 via cp_async
 # The kernel cache has one entry for every location of the kernel.
 # NOWHERE: loop: about
-# ASYNC: kernel product for sm_80
+# ASYNC: kernel matmul for sm_80
 # ASYNC-NEXT: programs: grid
 # ASYNC-NEXT: CTA: 4 warps, about {{[0-9]+}} registers per thread, 65536 bytes of shared memory, 2 per SM
 # ASYNC-NEXT: loop at
@@ -51,7 +51,7 @@ import pantile.language as tl
 # ONE: channel [128, 32] x f16: depth 1 via shared
 # ONE-NEXT: channel [32, 128] x f16: depth 1 via shared
 @triton.jit
-def product(A, B, C, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def matmul(A, B, C, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rows, columns = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
     at = tl.arange(0, K)
     total = tl.zeros([M, N], tl.float32)

@@ -41,7 +41,7 @@ import pantile.language as tl
 
 
 @triton.jit
-def product(a, b, c, depth, stride, M: tl.constexpr, N: tl.constexpr, TA: tl.constexpr, TB: tl.constexpr):
+def matmul(a, b, c, depth, stride, M: tl.constexpr, N: tl.constexpr, TA: tl.constexpr, TB: tl.constexpr):
     rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 32)
     acc = tl.zeros((M, N), tl.float32)
     for k in range(0, depth, 32):

@@ -10,7 +10,7 @@ import pantile.language as tl
 # CHECK: this dot runs on mma.sync {{.*}}; not on wgmma: the accumulator of one instruction leaves a thread too few registers
 # ENOUGH: this dot runs on wgmma m64n128k16, 8 x 2 warps
 @triton.jit
-def product(a, b, c, depth, stride, M: tl.constexpr, N: tl.constexpr):
+def matmul(a, b, c, depth, stride, M: tl.constexpr, N: tl.constexpr):
     rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 64)
     acc = tl.zeros((M, N), tl.float32)
     for k in range(0, depth, 64):

@@ -1,6 +1,6 @@
 # Loads through descriptors are TMA's: it leaves out negative coordinates as their mask does. Other lower
 # bounds are none of its own.
-# RUN: pantilec %s --kernel product --signature "tensordesc<fp16[64,64]>, tensordesc<fp16[64,64]>, *fp32:16, i32, i32" --target sm_90a --no-cache --emit mma -o - | FileCheck %s
+# RUN: pantilec %s --kernel matmul --signature "tensordesc<fp16[64,64]>, tensordesc<fp16[64,64]>, *fp32:16, i32, i32" --target sm_90a --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ZERO
 # RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=1 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ONE
 import pantile
@@ -15,7 +15,7 @@ import pantile.language as tl
 # CHECK-NOT: tile.load
 # CHECK: nv.wgmma
 @pantile.jit
-def product(a, b, out, row, depth):
+def matmul(a, b, out, row, depth):
     acc = tl.zeros([64, 64], tl.float32)
     for k in range(0, depth, 64):
         acc += tl.dot(a.load([row, k]), b.load([k, 0]))

@@ -12,7 +12,7 @@ B: tl.constexpr = 64
 
 
 @triton.jit
-def product(acc, a, b, pid, n, end, stride_am, stride_bk):
+def matmul(acc, a, b, pid, n, end, stride_am, stride_bk):
     rows = pid * B + tl.arange(0, B)
     within = tl.arange(0, B)
     for k in range(0, end, B):
@@ -36,7 +36,7 @@ def nested(a, b, c, columns, depth, stride_am, stride_bk):
     pid = tl.program_id(0)
     best = tl.zeros((B,), tl.float32)
     for n in range(0, columns):
-        acc = product(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
+        acc = matmul(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
         best = tl.maximum(best, tl.max(acc, 0))
     tl.store(c + pid * B + tl.arange(0, B), best)
 
@@ -50,7 +50,7 @@ def shrinking(a, b, c, columns, depth, stride_am, stride_bk):
     pid = tl.program_id(0)
     sum = tl.zeros((B, B), tl.float32)
     for n in range(0, columns):
-        acc = product(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
+        acc = matmul(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
         depth = tl.minimum(depth, tl.max(tl.max(acc, 0), 0).to(tl.int32))
         sum += acc
     within = tl.arange(0, B)
@@ -70,7 +70,7 @@ def shrinking(a, b, c, columns, depth, stride_am, stride_bk):
 def counted(a, b, c, count, stride_am, stride_bk):
     pid = tl.program_id(0)
     depth = tl.load(count)
-    acc = product(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
+    acc = matmul(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
     within = tl.arange(0, B)
     tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
     tl.store(count, 64)
@@ -85,7 +85,7 @@ def batched(a, b, c, depth, stride_am, stride_bk, stride_batch):
     batch = tl.program_id(1).to(tl.int64)
     a += batch * stride_batch
     b += batch * (1 << 25)
-    acc = product(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
+    acc = matmul(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
     within = tl.arange(0, B)
     tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
 

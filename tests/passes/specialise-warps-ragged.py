@@ -17,7 +17,7 @@ B: tl.constexpr = 64
 
 
 @triton.jit
-def product(a_rows, ends_a, b, n, depth, stride):
+def matmul(a_rows, ends_a, b, n, depth, stride):
     within = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, depth, B):
@@ -46,7 +46,7 @@ def write(c, acc, stride):
 @triton.jit
 def starts_anywhere(a, b, c, m, depth, stride, table):
     rows = tl.load(table + tl.program_id(0)) + tl.arange(0, B)
-    acc = product(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
+    acc = matmul(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
     write(c, acc, stride)
 
 
@@ -56,7 +56,7 @@ def starts_anywhere(a, b, c, m, depth, stride, table):
 def picks(a, b, c, m, depth, stride, table):
     matrix = tl.load(table + tl.program_id(0))
     rows = tl.program_id(0) * B + tl.arange(0, B)
-    acc = product(a + rows[:, None] * stride, None, b + matrix * m, tl.program_id(1) * B, depth, stride)
+    acc = matmul(a + rows[:, None] * stride, None, b + matrix * m, tl.program_id(1) * B, depth, stride)
     write(c, acc, stride)
 
 
@@ -69,7 +69,7 @@ def ends(a, b, c, m, depth, stride, table):
     start = tl.load(table + tl.program_id(0))
     end = tl.load(table + tl.program_id(0) + 1)
     rows = start + tl.arange(0, B)
-    acc = product(a + rows[:, None] * stride, rows[:, None] < end, b, tl.program_id(1) * B, depth, stride)
+    acc = matmul(a + rows[:, None] * stride, rows[:, None] < end, b, tl.program_id(1) * B, depth, stride)
     write(c, acc, stride)
 
 
@@ -83,7 +83,7 @@ def ends(a, b, c, m, depth, stride, table):
 @triton.jit
 def wraps(a, b, c, m, depth, stride):
     rows = (tl.program_id(0) * B + tl.arange(0, B)) % m
-    acc = product(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
+    acc = matmul(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
     write(c, acc, stride)
 
 
@@ -128,7 +128,7 @@ def batches(a, b, c, depth, stride):
 def before(a, b, c, depth, stride):
     r = tl.arange(0, B)
     rows = tl.maximum(tl.program_id(0) - 1, 0).to(tl.int64) * B + r
-    acc = product(a + rows[:, None] * stride, None, b, 0, depth, stride)
+    acc = matmul(a + rows[:, None] * stride, None, b, 0, depth, stride)
     tl.store(c + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
 
 

@@ -11,7 +11,7 @@
 # RUN: %{run} --kernel outgrows_coordinates -o - 2>&1 | FileCheck %s --check-prefix=OUTGROWS
 # RUN: %{run} --kernel promises_its_counter -o - 2>&1 | FileCheck %s --check-prefix=PROMISES
 # RUN: %{run} --kernel bounds_what_it_carries -o - 2>&1 | FileCheck %s --check-prefix=BOUNDS
-# RUN: %{run} --kernel product --disable-pass nv-make-persistent -o - 2>&1 | FileCheck %s --check-prefix=STANDS-ALONE
+# RUN: %{run} --kernel matmul --disable-pass nv-make-persistent -o - 2>&1 | FileCheck %s --check-prefix=STANDS-ALONE
 import pantile
 import pantile.language as tl
 
@@ -36,7 +36,7 @@ def write(c, acc, m, n, stride):
 # STANDS-ALONE: programs are not split over CTAs: the kernel is not persistent
 # STANDS-ALONE-NOT: nv.store_partial
 @pantile.jit
-def product(a, b, c, stride):
+def matmul(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
     xs, ys = pointers(a, b, m, n, stride)
     acc = tl.zeros((B, B), tl.float32)

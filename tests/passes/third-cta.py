@@ -23,7 +23,7 @@ M: tl.constexpr = 64
 # THREE: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
 # SAID: the kernel is not persistent: scratch next to the stages would cost a CTA per SM
 @pantile.jit
-def product(a, b, c, rows, columns, depth):
+def matmul(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
     within = tl.arange(0, K)
     acc = tl.zeros((M, N), tl.float32)

@@ -49,7 +49,7 @@ def places(base, m, n, stride):
 
 
 @triton.jit
-def product(a, b, m, n, depth, stride):
+def matmul(a, b, m, n, depth, stride):
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, depth, B):
         acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
@@ -80,7 +80,7 @@ def write(c, acc, m, n, stride):
 @triton.jit
 def plain(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 # A CTA has 1024 threads, and none is left for a producer.
@@ -233,21 +233,21 @@ def wraps_and_stores_all(a, b, c, depth, stride):
 def stores_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     tl.store(places(c, m, n, stride), tl.load(places(a, m, n, stride)) + 1)
-    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 @triton.jit
 def adds_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     tl.atomic_add(c + m, 1.0)
-    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 @triton.jit
 def meets_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     tl.debug_barrier()
-    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 @triton.jit
@@ -263,7 +263,7 @@ def stores_in_the_loop(a, b, c, depth, stride):
 def stores_in_the_loop_around(a, b, c, depth, stride):
     m = tl.program_id(0) * B
     for n in range(0, stride, B):
-        write(c, product(a, b, m, n, depth, stride), m, n, stride)
+        write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 # Rounds may overlap, says `flatten`; not where they write what they read.
@@ -271,7 +271,7 @@ def stores_in_the_loop_around(a, b, c, depth, stride):
 def stores_what_it_reads(a, b, c, depth, stride):
     m = tl.program_id(0) * B
     for n in tl.range(0, stride, B, flatten=True):
-        write(a, product(a, b, m, n, depth, stride), m, n, stride)
+        write(a, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 # OVERLAPS: remark: load is converted to TMA
@@ -280,7 +280,7 @@ def stores_what_it_reads(a, b, c, depth, stride):
 def overlaps(a, b, c, depth, stride):
     m = tl.program_id(0) * B
     for n in tl.range(0, stride, B, flatten=True):
-        write(c, product(a, b, m, n, depth, stride), m, n, stride)
+        write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 # CHOOSES: warps are not specialised: a `where` in its address changes rows that are used
@@ -303,7 +303,7 @@ def chooses_and_stores_all(a, b, c, depth, stride):
 def reads_its_base(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     first = tl.multiple_of(tl.load(a + tl.program_id(2)).to(tl.pointer_type(tl.float16)), 16)
-    write(c, product(first, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(first, b, m, n, depth, stride), m, n, stride)
 
 
 # What a coordinate is made of must not be negative, as far as the host can see.
@@ -313,7 +313,7 @@ def reads_its_base(a, b, c, depth, stride):
 def reads_its_offset(a, b, c, depth, stride, table):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     first = tl.load(table + tl.program_id(0))
-    write(c, product(a + first, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a + first, b, m, n, depth, stride), m, n, stride)
 
 
 # Numbers in memory may have changed before the producer reads them.
@@ -324,7 +324,7 @@ def reads_its_depth(a, b, c, depth, stride, table):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     acc = tl.zeros((B, B), tl.float32)
     for i in range(depth):
-        acc += product(a, b, m, n, tl.load(table + i), stride)
+        acc += matmul(a, b, m, n, tl.load(table + i), stride)
     write(c, acc, m, n, stride)
 
 
@@ -349,7 +349,7 @@ def has_six_dimensions(a, b, c, depth, stride, third, fourth, fifth, sixth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     at = tl.program_id(2)
     a += at % 2 * third + at // 2 % 3 * fourth + at // 6 % 5 * fifth + at // 30 * sixth
-    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 
 # Memory before the tensor would be read as zeros.
@@ -358,7 +358,7 @@ def has_six_dimensions(a, b, c, depth, stride, third, fourth, fifth, sixth):
 @triton.jit
 def starts_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    write(c, product(a, b, m - depth, n, depth, stride), m, n, stride)
+    write(c, matmul(a, b, m - depth, n, depth, stride), m, n, stride)
 
 
 # The offset is that of the branch that was taken.
@@ -369,7 +369,7 @@ def stands_under_a_condition(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     acc = tl.zeros((B, B), tl.float32)
     if m > n:
-        acc = product(a, b, m, n, depth, stride)
+        acc = matmul(a, b, m, n, depth, stride)
     write(c, acc, m, n, stride)
 
 
@@ -395,7 +395,7 @@ def goes_on_while(a, b, c, depth, stride):
 @triton.jit
 def has_assembly(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    acc = product(a, b, m, n, depth, stride)
+    acc = matmul(a, b, m, n, depth, stride)
     at = tl.inline_asm_elementwise(
         "bar.sync 0; mov.u32 $0, $1;", "=r,r", [n], dtype=tl.int32, is_pure=False, pack=1
     )

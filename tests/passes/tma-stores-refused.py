@@ -24,7 +24,7 @@ B: tl.constexpr = 64
 
 
 @triton.jit
-def product(a, b, m, n, depth):
+def matmul(a, b, m, n, depth):
     within = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, depth, B):
@@ -48,7 +48,7 @@ def places(c, m, n, stride):
 @triton.jit
 def reads_afterwards(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16))
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16))
     tl.store(b + m, tl.load(a + n) + 1)
 
 
@@ -58,7 +58,7 @@ def reads_afterwards(a, b, c, stride, depth):
 @triton.jit
 def meets_afterwards(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16))
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16))
     tl.atomic_add(a.to(tl.pointer_type(tl.int32)), 1, sem="release")
 
 
@@ -68,7 +68,7 @@ def meets_afterwards(a, b, c, stride, depth):
 @triton.jit
 def writes_in_a_loop(a, b, c, stride, depth):
     m = tl.program_id(0) * B
-    acc = product(a, b, m, 0, depth)
+    acc = matmul(a, b, m, 0, depth)
     for n in range(0, stride, B):
         tl.store(places(c, m, n, stride), (acc + n).to(tl.float16))
 
@@ -80,7 +80,7 @@ def writes_in_a_loop(a, b, c, stride, depth):
 def adds_to_it(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     old = tl.load(places(c, m, n, stride))
-    tl.store(places(c, m, n, stride), (product(a, b, m, n, depth) + old).to(tl.float16))
+    tl.store(places(c, m, n, stride), (matmul(a, b, m, n, depth) + old).to(tl.float16))
 
 
 # The second one must win.
@@ -89,7 +89,7 @@ def adds_to_it(a, b, c, stride, depth):
 @triton.jit
 def writes_twice(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    acc = product(a, b, m, n, depth)
+    acc = matmul(a, b, m, n, depth)
     tl.store(places(c, m, n, stride), acc.to(tl.float16))
     tl.store(places(c, m, n, stride), (acc * 2).to(tl.float16))
 
@@ -104,7 +104,7 @@ def writes_twice(a, b, c, stride, depth):
 @triton.jit
 def plain(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(c.dtype.element_ty))
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(c.dtype.element_ty))
 
 
 # DIAGONAL: store is not converted to TMA: its mask
@@ -114,7 +114,7 @@ def masks_the_diagonal(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     within = tl.arange(0, B)
     lower = (m + within)[:, None] < (n + within)[None, :]
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), mask=lower)
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16), mask=lower)
 
 
 # MEMORY: store is not converted to TMA: its mask
@@ -123,7 +123,7 @@ def masks_the_diagonal(a, b, c, stride, depth):
 def masks_by_memory(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     wanted = tl.load(a + tl.arange(0, B))[:, None] > 0
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), mask=wanted)
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16), mask=wanted)
 
 
 # SCATTERS: store is not converted to TMA: its addresses are not affine in the indices
@@ -133,7 +133,7 @@ def scatters(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     row = tl.load(a.to(tl.pointer_type(tl.int32)) + m + tl.arange(0, B))
     at = c + row[:, None] * stride + (n + tl.arange(0, B))[None, :]
-    tl.store(at, product(a, b, m, n, depth).to(tl.float16))
+    tl.store(at, matmul(a, b, m, n, depth).to(tl.float16))
 
 
 # WRAPS: store is not converted to TMA: a modulo in its address wraps rows that are used
@@ -143,7 +143,7 @@ def wraps(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     rows = (m + tl.arange(0, B)) % depth
     at = c + rows[:, None] * stride + (n + tl.arange(0, B))[None, :]
-    tl.store(at, product(a, b, m, n, depth).to(tl.float16))
+    tl.store(at, matmul(a, b, m, n, depth).to(tl.float16))
 
 
 # CACHES: store is not converted to TMA: it has a cache modifier or an eviction policy
@@ -151,7 +151,7 @@ def wraps(a, b, c, stride, depth):
 @triton.jit
 def caches(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), cache_modifier=".cs")
+    tl.store(places(c, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16), cache_modifier=".cs")
 
 
 # Vectors of 16 bytes from registers are as good for what was never in the layout of an accumulator.
@@ -169,7 +169,7 @@ def copies(a, b, c, stride, depth):
 @triton.jit
 def starts_before(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m - depth, n, stride), product(a, b, m, n, depth).to(tl.float16))
+    tl.store(places(c, m - depth, n, stride), matmul(a, b, m, n, depth).to(tl.float16))
 
 
 # POINTER: store is not converted to TMA: its base is not an argument of the kernel
@@ -178,4 +178,4 @@ def starts_before(a, b, c, stride, depth):
 def reads_its_base(a, b, c, stride, depth):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     out = tl.load(c).to(tl.pointer_type(tl.float16))
-    tl.store(places(out, m, n, stride), product(a, b, m, n, depth).to(tl.float16))
+    tl.store(places(out, m, n, stride), matmul(a, b, m, n, depth).to(tl.float16))

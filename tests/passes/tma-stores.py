@@ -29,7 +29,7 @@ K: tl.constexpr = 64
 
 
 @triton.jit
-def product(a, b, m, n, depth, rows, columns):
+def matmul(a, b, m, n, depth, rows, columns):
     within = tl.arange(0, K)
     acc = tl.zeros((M, N), tl.float32)
     for k in range(0, depth, K):
@@ -70,7 +70,7 @@ def product(a, b, m, n, depth, rows, columns):
 @triton.jit
 def by_pointers(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     at_m, at_n = m + tl.arange(0, M), n + tl.arange(0, N)
     inside = (at_m < rows)[:, None] & (at_n < columns)[None, :]
     tl.store(c + at_m[:, None] * columns + at_n[None, :], acc.to(tl.float16), mask=inside)
@@ -84,7 +84,7 @@ def by_pointers(a, b, c, rows, columns, depth):
 @triton.jit
 def by_block_pointer(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     out = tl.make_block_ptr(c, (rows, columns), (columns, 1), (m, n), (M, N), (1, 0))
     tl.store(out, acc.to(tl.float16), boundary_check=(0, 1))
 
@@ -97,7 +97,7 @@ def by_block_pointer(a, b, c, rows, columns, depth):
 @triton.jit
 def by_descriptor(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     out = tl.make_tensor_descriptor(c, [rows, columns], [columns, 1], [M, N])
     out.store([m, n], acc.to(tl.float16))
 
@@ -109,7 +109,7 @@ def by_descriptor(a, b, c, rows, columns, depth):
 @triton.jit
 def by_columns(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     at_m, at_n = m + tl.arange(0, M), n + tl.arange(0, N)
     inside = (at_m < rows)[:, None] & (at_n < columns)[None, :]
     tl.store(c + at_m[:, None] + at_n[None, :] * rows, acc.to(tl.float16), mask=inside)
@@ -122,7 +122,7 @@ def by_columns(a, b, c, rows, columns, depth):
 @triton.jit
 def in_full(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     at_m, at_n = m + tl.arange(0, M), n + tl.arange(0, N)
     tl.store(c + at_m[:, None] * columns + at_n[None, :], acc.to(tl.float16))
 
@@ -132,7 +132,7 @@ def in_full(a, b, c, rows, columns, depth):
 @triton.jit
 def in_floats(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M, tl.program_id(1) * N
-    acc = product(a, b, m, n, depth, rows, columns)
+    acc = matmul(a, b, m, n, depth, rows, columns)
     at_m, at_n = m + tl.arange(0, M), n + tl.arange(0, N)
     inside = (at_m < rows)[:, None] & (at_n < columns)[None, :]
     tl.store(c + at_m[:, None] * columns + at_n[None, :], acc, mask=inside)

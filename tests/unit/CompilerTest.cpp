@@ -26,8 +26,8 @@ def add(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + i, tl.load(x_ptr + i, mask=mask) + 1.0, mask=mask)
 )";
 
-constexpr std::string_view product = R"(@triton.jit
-def product(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+constexpr std::string_view matmul = R"(@triton.jit
+def matmul(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
     m = tl.arange(0, M)
     n = tl.arange(0, N)
     k = tl.arange(0, BK)
@@ -138,7 +138,7 @@ TEST_F(CompilerTest, KernelsTellWhatLaunchesNeed) {
                                           arg("i32:16"),   arg("128"),      arg("128"),
                                           arg("64")};
   Options options = forTarget("sm_90a");
-  Result<Kernel> full = compile(product, arguments, options);
+  Result<Kernel> full = compile(matmul, arguments, options);
   ASSERT_TRUE(full) << full.error().rendered;
   EXPECT_THAT(needsBeyondArguments(**full), Not(testing::IsEmpty()));
   EXPECT_GT((*full)->numWarps, 4);
@@ -146,7 +146,7 @@ TEST_F(CompilerTest, KernelsTellWhatLaunchesNeed) {
   options.launchAbi = LaunchAbi::Triton;
   options.enabledPasses = {"nv-stream-k", "nv-tma-stores"};
   for (bool fromCache : {false, true}) {
-    Result<Kernel> plain = compile(product, arguments, options);
+    Result<Kernel> plain = compile(matmul, arguments, options);
     ASSERT_TRUE(plain) << plain.error().rendered;
     EXPECT_EQ((*plain)->fromCache, fromCache);
     EXPECT_EQ((*plain)->options.launchAbi, LaunchAbi::Triton);
@@ -281,7 +281,7 @@ TEST_F(CompilerTest, TooMuchSharedMemorySaysHowMuchThereIs) {
   Options options = forTarget("sm_90a");
   options.numWarps = 8;
   options.numStages = 8;
-  Result<Kernel> kernel = compile(product,
+  Result<Kernel> kernel = compile(matmul,
                                   {arg("*fp16:16"), arg("*fp16:16"), arg("*fp32:16"), arg("i32:16"),
                                    arg("128"), arg("256"), arg("64")},
                                   options);

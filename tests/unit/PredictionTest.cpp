@@ -6,9 +6,9 @@ using namespace pantile;
 
 namespace {
 
-const char *const product = R"(
+const char *const matmul = R"(
 @triton.jit
-def product(A, B, C, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def matmul(A, B, C, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     columns = tl.program_id(1) * N + tl.arange(0, N)
     at = tl.arange(0, K)
@@ -90,7 +90,7 @@ protected:
                              int sms = 132, std::vector<LaunchVariant> variants = {}) {
     LaunchShape shape = shapeOf(grid, depth, sms);
     shape.variants = std::move(variants);
-    return predict(product, requestOf(tile), shape, GetParam());
+    return predict(matmul, requestOf(tile), shape, GetParam());
   }
 
   LaunchPrediction ofLoops(const std::string &kernel, int64_t n, int64_t programs,
@@ -127,7 +127,7 @@ TEST_P(Predictions, StreamKSharesTheLastWave) {
   const double whole = ofProduct(tile, {16, 25, 1}).cycles;
   CompileRequest cut = requestOf(tile);
   cut.options.enabledPasses = {"nv-stream-k"};
-  const LaunchPrediction shared = predict(product, cut, shapeOf({16, 25, 1}), Stage::Plan);
+  const LaunchPrediction shared = predict(matmul, cut, shapeOf({16, 25, 1}), Stage::Plan);
   EXPECT_EQ(shared.unknown, "");
   EXPECT_LT(shared.cycles, 0.85 * whole) << "400 programs are 3.03 waves";
   EXPECT_GT(shared.cycles, 0.7 * whole);

@@ -24,7 +24,7 @@ from plan import read_plan
 
 GIVEN_UP = 10 << 10
 POINTER = "*fp16:16"
-PRODUCT = {
+GEMM = {
     **dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), POINTER),
     **dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), "i32:16"),
     **dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), "i32:1"),
@@ -55,14 +55,14 @@ def compiled(function, types, constants, arch, options):
         return None
 
 
-def products():
+def gemms():
     """(name, function, types, constants, options) of each configuration of the GEMM."""
     for config in [*kernels.tutorial_configs(), *kernels.larger_configs()]:
         constants = {**config.kwargs, "ACTIVATION": ""}
         options = {"num_stages": config.num_stages, "num_warps": config.num_warps}
         shape = "x".join(str(config.kwargs[f"BLOCK_SIZE_{axis}"]) for axis in "MNK")
         name = f"{shape} {config.num_stages} stages {config.num_warps} warps"
-        yield name, kernels.matmul_kernel, PRODUCT, constants, options
+        yield name, kernels.matmul_kernel, GEMM, constants, options
 
 
 def attention(configs, function, constants_of):
@@ -84,7 +84,7 @@ def backward_blocks(m, n):
 
 
 GROUPS = {
-    "product": products,
+    "product": gemms,  # as recorded tables name it
     "forward": lambda: attention(FORWARD, attention_kernels.pointer_kernel, forward_blocks),
     "backward": lambda: attention(BACKWARD, attention_kernels.backward_kernel, backward_blocks),
 }

@@ -79,7 +79,7 @@ CALLABLE_GRIDS = ("3 tensors, 6 integers", "autotuned")  # launches that are tim
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 8192, 16384)
 
 
-def product(size, dtype, activation="", blocks=None, **passes):
+def gemm(size, dtype, activation="", blocks=None, **passes):
     """C = A B of square matrices, by blocks that win at that size."""
     a, b = (torch.randn(size, size, dtype=dtype, device="cuda") for _ in range(2))
     places = [matmul.Place(a, b)]
@@ -98,22 +98,22 @@ def product(size, dtype, activation="", blocks=None, **passes):
 
 def matmul_fp16(options):
     for size in picked(options, SIZES):
-        yield product(size, torch.float16)
+        yield gemm(size, torch.float16)
 
 
 def matmul_bf16(options):
     for size in picked(options, SIZES[::2] + SIZES[-1:]):
-        yield product(size, torch.bfloat16)
+        yield gemm(size, torch.bfloat16)
 
 
 def matmul_leaky_relu(options):
     for size in picked(options, SIZES[1::2]):
-        yield product(size, torch.float16, "leaky_relu")
+        yield gemm(size, torch.float16, "leaky_relu")
 
 
 def matmul_stream_k(options):
     for size in picked(options, (1536, 2176, 3072, 3328, 8192)):
-        yield product(size, torch.float16, blocks=STREAM_K, enabled_passes="nv-stream-k")
+        yield gemm(size, torch.float16, blocks=STREAM_K, enabled_passes="nv-stream-k")
 
 
 # ===-- attention -------------------------------------------------------------------===

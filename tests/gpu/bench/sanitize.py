@@ -13,7 +13,7 @@ import sys
 TIMEOUT_S = 280
 
 
-def product(m, n, k, config, **options):
+def gemm(m, n, k, config, **options):
     """The bare GEMM at a size that its tiles divide."""
     import checking
     import kernels
@@ -82,15 +82,15 @@ def with_barriers():
 
 
 CASES = {
-    "wgmma 128x256x64": lambda: product(256, 512, 256, (128, 256, 64, 3, 8)),
+    "wgmma 128x256x64": lambda: gemm(256, 512, 256, (128, 256, 64, 3, 8)),
     # 144 programs on 132 SMs that hold one CTA each
-    "persistent 128x128x64": lambda: product(1536, 1536, 64, (128, 128, 64, 3, 8)),
-    "mma.sync 64x32x32": lambda: product(128, 64, 128, (64, 32, 32, 5, 2)),
+    "persistent 128x128x64": lambda: gemm(1536, 1536, 64, (128, 128, 64, 3, 8)),
+    "mma.sync 64x32x32": lambda: gemm(128, 64, 128, (64, 32, 32, 5, 2)),
     "masked 131x77x53": lambda: masked(131, 77, 53),
-    "copy engine's results": lambda: product(
+    "copy engine's results": lambda: gemm(
         1536, 1536, 64, (128, 128, 64, 3, 8), enabled_passes="nv-tma-stores"
     ),
-    "programs cut between blocks": lambda: product(
+    "programs cut between blocks": lambda: gemm(
         256, 384, 4096, (128, 128, 64, 3, 8), enabled_passes="nv-stream-k"
     ),
     "sums with barriers": with_barriers,

@@ -1,8 +1,8 @@
 """Kernels of all other operations, and the list of all cases."""
 
 from case import NUMPY, SCRATCH, Case, Kernel, float8_values, random_input, tile
+from dots import dot_fma, dot_mma_sync, local_load, wgmma
 from layouts import accumulator, blocked
-from products import dot_fma, dot_mma_sync, local_load, wgmma
 from selection import selection_cases
 
 

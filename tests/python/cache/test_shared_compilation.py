@@ -28,7 +28,7 @@ class Matrix:
         return 2
 
 @triton.jit
-def product(a, b, c, N, sa, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul(a, b, c, N, sa, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     total = tl.zeros((BM, BN), dtype=tl.float32)
@@ -45,7 +45,7 @@ Path(sys.argv[1], f"ready{os.getpid()}").write_text("")
 while not Path(sys.argv[1], "go").exists():
     time.sleep(0.001)
 for stride in (4096, -4096):  # a tensor map has no negative strides
-    product[(32, 32)](Matrix(), Matrix(), Matrix(), 4096, stride, BM=128, BN=128, BK=64)
+    matmul[(32, 32)](Matrix(), Matrix(), Matrix(), 4096, stride, BM=128, BN=128, BK=64)
 assert note("launches").value == 2 and len(compiled) == 1
 """
 

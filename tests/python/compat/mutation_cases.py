@@ -367,7 +367,7 @@ def gathered_rows(src, where, out, N: tl.constexpr):
 
 @case("c", a="*fp16", b="*fp16", c=FP, bias=FP, K="i32", N=32)
 @triton.jit
-def product(a, b, c, bias, K, N: tl.constexpr):
+def matmul(a, b, c, bias, K, N: tl.constexpr):
     i = tl.arange(0, N)
     left, right = a + i[:, None] * K + i[None, :], b + i[:, None] * N + i[None, :]
     acc = tl.zeros((N, N), tl.float32)

@@ -21,7 +21,7 @@ def saxpy(out, x, n, factor, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def product(out, a, b, K, B: tl.constexpr):
+def matmul(out, a, b, K, B: tl.constexpr):
     i, j, k = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :], tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for start in range(0, K, B):
@@ -69,8 +69,8 @@ def test_a_file_is_compiled_and_launched(device, saxpy_file, num_warps):
 
 def test_a_product(device, tmp_path):
     K, B = 96, 32
-    path = tmp_path / "product.mlir"
-    path.write_text(text_of(product, "*fp32 *fp16 *fp16 i32", {"B": B}))
+    path = tmp_path / "matmul.mlir"
+    path.write_text(text_of(matmul, "*fp32 *fp16 *fp16 i32", {"B": B}))
     a, b = random((B, K), "fp16", 3), random((K, B), "fp16", 4)
     out = device.output((B, B), "fp32")
     kernel = triton.compile(path, target=target_of(device))

@@ -137,7 +137,7 @@ def times_factor(out, x, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def product(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -187,7 +187,7 @@ def test_kernels_with_tensor_maps_are_restored_whole(device, tmp_path):
     b = (random((256, 64), seed=4) / 4).astype(np.float16)
     out = device.output((128, 64), "fp16")
     args = (out.array, device.to(a), device.to(b), 128, 64, 256)
-    kernel = product[(2, 1)](*args, BM=64, BN=64, BK=64)
+    kernel = matmul[(2, 1)](*args, BM=64, BN=64, BK=64)
     want = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(out.numpy().astype(np.float64), want, rtol=1e-2, atol=1e-2)
     (tmp_path / "kernel.pickle").write_bytes(taken_apart(kernel))

@@ -32,7 +32,7 @@ def one_tile(a, b, c, M, N, K, row, col, BM: tl.constexpr, BN: tl.constexpr, BK:
 
 
 @triton.jit
-def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     one_tile(a, b, c, M, N, K, tl.program_id(1), tl.program_id(0), BM, BN, BK)
 
 
@@ -77,7 +77,7 @@ def compiled(kernel, types, constants, arch=90, aligned=True, compile=triton.com
     return compile(source, target=GPUTarget("cuda", arch, 32), options=options)
 
 
-PRODUCT = "*fp16 *fp16 *fp32 i32 i32 i32"
+MATMUL = "*fp16 *fp16 *fp32 i32 i32 i32"
 BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
 
 
@@ -104,9 +104,9 @@ def check_plain(kernel, arguments, num_warps):
 @pytest.mark.parametrize(
     ("kernel", "grid", "options"),
     [
-        (product, (3, 2, 1), {}),
-        (product, (3, 2, 1), {"enabled_passes": "nv-stream-k,nv-tma-stores"}),
-        (product, (3, 2, 1), {"num_warps": 8, "num_stages": 4}),
+        (matmul, (3, 2, 1), {}),
+        (matmul, (3, 2, 1), {"enabled_passes": "nv-stream-k,nv-tma-stores"}),
+        (matmul, (3, 2, 1), {"num_warps": 8, "num_stages": 4}),
         (persistent, (2, 1, 1), {}),
         (described, (3, 2, 1), {}),
     ],
@@ -114,7 +114,7 @@ def check_plain(kernel, arguments, num_warps):
 def test_gemms(device, kernel, grid, options):
     M, N, K = 128, 192, 256
     arch = on_gpu(device)
-    made = compiled(kernel, PRODUCT, BLOCKS, arch, launch_abi="triton", **options)
+    made = compiled(kernel, MATMUL, BLOCKS, arch, launch_abi="triton", **options)
     check_plain(made, 6, options.get("num_warps", 4))
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     out = device.output((M, N), "fp32")
@@ -165,9 +165,9 @@ def test_launches_and_configurations_take_it(device):
     M, N, K = 128, 192, 256
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     config = triton.Config(BLOCKS, launch_abi="triton")
-    tuned = triton.autotune(configs=[config], key=["M"])(product)
+    tuned = triton.autotune(configs=[config], key=["M"])(matmul)
     assert "launch_abi: triton" in str(config) and config != triton.Config(BLOCKS)
-    for kernel, keywords in ((product, {**BLOCKS, "launch_abi": "triton"}), (tuned, {})):
+    for kernel, keywords in ((matmul, {**BLOCKS, "launch_abi": "triton"}), (tuned, {})):
         out = device.output((M, N), "fp32")
         made = kernel[(3, 2)](device.to(a), device.to(b), out.array, M, N, K, **keywords)
         check_product(out.numpy(), a, b)
@@ -179,26 +179,26 @@ def test_launches_and_configurations_take_it(device):
 
 
 def test_default_launch_abi():
-    plain = compiled(product, PRODUCT, BLOCKS)
+    plain = compiled(matmul, MATMUL, BLOCKS)
     check_plain(plain, 6, 4)
-    full = compiled(product, PRODUCT, BLOCKS, launch_abi="full")
+    full = compiled(matmul, MATMUL, BLOCKS, launch_abi="full")
     assert full.metadata.launch_abi == "full"
-    assert "map" in parameters_of(full.asm["ptx"], "product")
+    assert "map" in parameters_of(full.asm["ptx"], "matmul")
     assert full.metadata.num_warps > 4 and full.hash != plain.hash
-    auto = compiled(product, PRODUCT, BLOCKS, launch_abi="auto")
-    assert parameters_of(auto.asm["ptx"], "product") == parameters_of(full.asm["ptx"], "product")
+    auto = compiled(matmul, MATMUL, BLOCKS, launch_abi="auto")
+    assert parameters_of(auto.asm["ptx"], "matmul") == parameters_of(full.asm["ptx"], "matmul")
     # The full ABI adds nothing here, so that any launcher may start the kernel.
     simple = compiled(scale, "*fp32 *fp32 i32 fp32 i1", {"BLOCK": 512}, launch_abi="auto")
     check_plain(simple, 5, 4)
     with pytest.raises(ValueError, match="`launch_abi` is 'plain'"):
-        compiled(product, PRODUCT, BLOCKS, launch_abi="plain")
+        compiled(matmul, MATMUL, BLOCKS, launch_abi="plain")
     with knobs.runtime.scope():
         knobs.runtime.launch_abi = "full"
-        assert compiled(product, PRODUCT, BLOCKS).hash == full.hash
-        assert compiled(product, PRODUCT, BLOCKS, launch_abi="triton").hash == plain.hash
+        assert compiled(matmul, MATMUL, BLOCKS).hash == full.hash
+        assert compiled(matmul, MATMUL, BLOCKS, launch_abi="triton").hash == plain.hash
         knobs.runtime.launch_abi = "neither"
         with pytest.raises(ValueError, match="'neither', expected `triton`, `full` or `auto`"):
-            compiled(product, PRODUCT, BLOCKS)
+            compiled(matmul, MATMUL, BLOCKS)
 
 
 def test_the_knob_counts_for_launches(device):
@@ -208,7 +208,7 @@ def test_the_knob_counts_for_launches(device):
         for name in ("triton", "auto"):
             knobs.runtime.launch_abi = name
             out = device.output((M, N), "fp32")
-            made = product[(3, 2)](device.to(a), device.to(b), out.array, M, N, K, **BLOCKS)
+            made = matmul[(3, 2)](device.to(a), device.to(b), out.array, M, N, K, **BLOCKS)
             check_product(out.numpy(), a, b)
             if device.name != "cpu" and (on_gpu(device) == 90 or name == "triton"):
                 assert made.metadata.launch_abi == ("triton" if name == "triton" else "full")
@@ -225,15 +225,15 @@ def as_inductor(inductor_meta, *arguments, **options):
 
 
 def test_inductor_gets_the_full_abi_unless_it_stores_the_code():
-    launched = as_inductor({"store_cubin": False}, product, PRODUCT, BLOCKS)
+    launched = as_inductor({"store_cubin": False}, matmul, MATMUL, BLOCKS)
     assert launched.metadata.launch_abi == "full"
     for meta in ({"store_cubin": True}, {}):
-        check_plain(as_inductor(meta, product, PRODUCT, BLOCKS), 6, 4)
+        check_plain(as_inductor(meta, matmul, MATMUL, BLOCKS), 6, 4)
     with knobs.runtime.scope():
         knobs.runtime.launch_abi = "full"  # which would be wrong in a C++ launcher
-        check_plain(as_inductor({"store_cubin": True}, product, PRODUCT, BLOCKS), 6, 4)
+        check_plain(as_inductor({"store_cubin": True}, matmul, MATMUL, BLOCKS), 6, 4)
         knobs.runtime.launch_abi = "triton"
-        check_plain(as_inductor({"store_cubin": False}, product, PRODUCT, BLOCKS), 6, 4)
+        check_plain(as_inductor({"store_cubin": False}, matmul, MATMUL, BLOCKS), 6, 4)
 
 
 @triton.jit

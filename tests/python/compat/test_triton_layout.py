@@ -14,7 +14,7 @@ import pytest
 from conftest import random
 from pantile import knobs
 from static_launcher import StaticLauncher
-from test_launch_abi import BLOCKS, PRODUCT, as_inductor, compiled, on_gpu, product, scale
+from test_launch_abi import BLOCKS, MATMUL, as_inductor, compiled, matmul, on_gpu, scale
 
 FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 SCALE = "*fp32 *fp32 i32 fp32 i1"
@@ -81,15 +81,13 @@ def test_only_the_binary(folder):
 
 def test_no_machine_code_that_only_our_launcher_starts(folder):
     knobs.cache.triton_layout = True
-    full = compiled(product, PRODUCT, BLOCKS, launch_abi="full")
+    full = compiled(matmul, MATMUL, BLOCKS, launch_abi="full")
     names = names_in(folder_of(folder, full))
-    assert "product.cubin" not in names and {"product.json", "kernel.pantile"} <= set(names)
-    assert (
-        json.loads((folder_of(folder, full) / "product.json").read_text())["launch_abi"] == "full"
-    )
-    plain = compiled(product, PRODUCT, BLOCKS, launch_abi="triton")
+    assert "matmul.cubin" not in names and {"matmul.json", "kernel.pantile"} <= set(names)
+    assert json.loads((folder_of(folder, full) / "matmul.json").read_text())["launch_abi"] == "full"
+    plain = compiled(matmul, MATMUL, BLOCKS, launch_abi="triton")
     assert folder_of(folder, plain) != folder_of(folder, full)
-    assert (folder_of(folder, plain) / "product.cubin").read_bytes() == plain.asm["cubin"]
+    assert (folder_of(folder, plain) / "matmul.cubin").read_bytes() == plain.asm["cubin"]
     rows = compiled(scale, SCALE, {"BLOCK": 64}, num_warps=1, launch_abi="full")
     assert rows.metadata.launch_abi == "full" and not rows.metadata.persistent  # it may be packed
     assert "scale.cubin" not in names_in(folder_of(folder, rows))
@@ -107,8 +105,8 @@ def test_inductor_gets_files_by_default(folder):
     kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64})
     wanted = ["__grp__scale.json", "kernel.pantile", "scale.cubin", "scale.json", "scale.ptx"]
     assert names_in(folder_of(folder, kernel)) == wanted
-    full = as_inductor({"store_cubin": False}, product, PRODUCT, BLOCKS)
-    names = ["__grp__product.json", "kernel.pantile", "product.json"]
+    full = as_inductor({"store_cubin": False}, matmul, MATMUL, BLOCKS)
+    names = ["__grp__matmul.json", "kernel.pantile", "matmul.json"]
     assert names_in(folder_of(folder, full)) == names
     shutil.rmtree(folder)
     knobs.cache.triton_layout = False
@@ -188,7 +186,7 @@ def test_a_restored_folder_is_a_hit(folder, tmp_path, damage):
     knobs.cache.triton_layout = True
     kernels = [
         compiled(scale, SCALE, {"BLOCK": 64}),
-        compiled(product, PRODUCT, BLOCKS, launch_abi="full"),
+        compiled(matmul, MATMUL, BLOCKS, launch_abi="full"),
     ]
     elsewhere = tmp_path / "elsewhere"
     places = [restored(folder, elsewhere, kernel) for kernel in kernels]
@@ -201,9 +199,9 @@ def test_a_restored_folder_is_a_hit(folder, tmp_path, damage):
     program = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from test_launch_abi import BLOCKS, PRODUCT, compiled, product, scale
+from test_launch_abi import BLOCKS, MATMUL, compiled, matmul, scale
 for kernel in (compiled(scale, "*fp32 *fp32 i32 fp32 i1", {"BLOCK": 64}),
-               compiled(product, PRODUCT, BLOCKS, launch_abi="full")):
+               compiled(matmul, MATMUL, BLOCKS, launch_abi="full")):
     print(kernel.from_cache, kernel.hash)
 """
     # Of the parent a child has what it shows its library, too, which is another folder.

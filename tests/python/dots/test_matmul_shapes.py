@@ -19,7 +19,7 @@ PER_TEST = 20
 
 
 @triton.jit
-def product(
+def matmul(
     a_ptr,
     b_ptr,
     c_ptr,
@@ -100,7 +100,7 @@ def run_case(device, number, many):
     out = device.output((M, N), result)
     plane = bool(rng.random() < 0.5)
     rows, columns = triton.cdiv(M, block_m), triton.cdiv(N, block_n)
-    product[(columns, rows) if plane else (rows * columns,)](
+    matmul[(columns, rows) if plane else (rows * columns,)](
         da,
         db,
         out.array,
@@ -125,7 +125,7 @@ def launch(device, da, db, c, block, **options):
     """C = A B over a plane of programs, in place of `c`."""
     block_m, block_n, block_k, stages, warps = block
     (M, K), N = da.shape, db.shape[1]
-    return product[(triton.cdiv(N, block_n), triton.cdiv(M, block_m))](
+    return matmul[(triton.cdiv(N, block_n), triton.cdiv(M, block_m))](
         da,
         db,
         c,

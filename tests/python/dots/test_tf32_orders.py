@@ -18,7 +18,7 @@ BLOCKS = [
 
 
 @triton.jit
-def product(
+def matmul(
     a_ptr, b_ptr, c_ptr, bias_ptr, scale_ptr, M, N, K,
     stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EPILOGUE: tl.constexpr,
@@ -60,7 +60,7 @@ def run(device, a, b, orders, block, stages=3, epilogue=None, out_order="n", **o
     if out_order == "t":
         cm, cn = cn, cm
     bias, scale = epilogue or (np.zeros(N, np.float32), np.ones(M, np.float32))
-    product[(triton.cdiv(M, bm), triton.cdiv(N, bn))](
+    matmul[(triton.cdiv(M, bm), triton.cdiv(N, bn))](
         da, db, out.array, device.to(bias), device.to(scale), M, N, K,
         *device.strides(da), *device.strides(db), cm, cn,
         bm, bn, bk, epilogue is not None, num_stages=stages, num_warps=warps, **options,

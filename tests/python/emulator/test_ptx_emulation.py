@@ -48,7 +48,7 @@ def test_missing_fences_of_a_tma_store_are_reported(instruction):
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
 
-PRODUCT = "tests/python/dots/test_matmul.py::test_every_configuration[emulated-128x128x32]"
+TEST_OF_MATMUL = "tests/python/dots/test_matmul.py::test_every_configuration[emulated-128x128x32]"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ PRODUCT = "tests/python/dots/test_matmul.py::test_every_configuration[emulated-1
 )
 def test_what_is_left_out_is_noticed(target, instruction):
     result = run_tests(
-        [PRODUCT], PANTILE_EMULATED_TARGET=target, PANTILE_EMULATION_WITHOUT=instruction
+        [TEST_OF_MATMUL], PANTILE_EMULATED_TARGET=target, PANTILE_EMULATION_WITHOUT=instruction
     )
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
@@ -148,7 +148,7 @@ import pantile.language as tl
 
 
 @pantile.jit
-def product(a, b, c, M, K, bytes, far, B: tl.constexpr):
+def matmul(a, b, c, M, K, bytes, far, B: tl.constexpr):
     rows, cols = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, K, B):
@@ -160,7 +160,7 @@ def product(a, b, c, M, K, bytes, far, B: tl.constexpr):
 device, far = emulated_device.EmulatedDevice(), 1 << 28
 a, b = (np.random.default_rng(i).standard_normal(shape).astype(np.float16) for i, shape in enumerate([(100, 128), (128, 64)]))
 out = device.output((100, 64), "fp32")
-kernel = product[(BLOCKS,)](device.to(a), device.to(b), out.array, 100, 128, far * 128, far, B=64)
+kernel = matmul[(BLOCKS,)](device.to(a), device.to(b), out.array, 100, 128, far * 128, far, B=64)
 assert "cp.async.bulk.tensor" in kernel.asm["ptx"]
 np.testing.assert_allclose(out.numpy(), a.astype(np.float64) @ b, rtol=1e-3, atol=1e-2)
 """

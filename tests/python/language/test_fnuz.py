@@ -196,7 +196,7 @@ def test_reductions(device, dtype):
 
 
 @triton.jit
-def product_kernel(
+def matmul_kernel(
     out_ptr, a_ptr, b_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -224,7 +224,7 @@ def test_dots(device, pair):
     a, b = random((M, K), pair[0], 6), random((K, N), pair[1], 7)
     out = device.output((M, N), "fp32")
     args = out.array, device.to(a), device.to(b), M, N, K
-    product_kernel[(2, 2)](*args, BM=64, BN=64, BK=32)
+    matmul_kernel[(2, 2)](*args, BM=64, BN=64, BK=32)
     a, b = a.astype(np.float64), b.astype(np.float64)
     assert (np.abs(out.numpy() - a @ b) <= np.abs(a) @ np.abs(b) * 2.0**-20).all()
 

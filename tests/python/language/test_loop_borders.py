@@ -55,7 +55,7 @@ def mix(counters):
 
 
 @triton.jit(do_not_specialize=["start", "stop", "step"])
-def product_kernel(
+def matmul_kernel(
     out, mixed_ptr, a, b, pages, start, stop, step, K, DTYPE: tl.constexpr, STEP: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -90,7 +90,7 @@ def test_dots(device, dtype, bounds, is_constant, is_paged):
     a, b = random((64, depth), "fp16", 1), random((depth, 64), "fp16", 2)
     pages = np.random.default_rng(3).permutation(steps).astype(np.int32) if is_paged else None
     out, mixed = device.output((64, 64), "fp32"), device.output((1,), "i64")
-    product_kernel[(1,)](
+    matmul_kernel[(1,)](
         out.array, mixed.array, device.to(a), device.to(b),
         None if pages is None else device.to(pages), *bounds, depth, DTYPE=dtype, STEP=bounds[2] if is_constant else None, STAGES=4,
     )  # fmt: skip

@@ -333,7 +333,7 @@ def test_interpreted_functions(device, monkeypatch):
 
 
 @triton.jit
-def product(a, b, c, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, STEP: tl.constexpr):
+def matmul(a, b, c, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, STEP: tl.constexpr):
     m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     k = tl.arange(0, STEP)
@@ -353,9 +353,9 @@ def product(a, b, c, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, STEP: tl.constexp
 def test_code_for_other_launchers_takes_the_arguments_alone():
     kinds = ["*fp16"] * 3 + ["i32"] * 6 + ["constexpr"] * 2
     attrs = {(i,): [["tt.divisibility", 16]] for i in range(9)}
-    src = ASTSource(product, dict(zip(product.arg_names, kinds)), {"BLOCK": 128, "STEP": 64}, attrs)
+    src = ASTSource(matmul, dict(zip(matmul.arg_names, kinds)), {"BLOCK": 128, "STEP": 64}, attrs)
     kernel = triton.compile(src, target=HOPPER, options={"num_warps": 8})
-    head = kernel.asm["ptx"].partition(".visible .entry product(")[2].partition(")")[0]
+    head = kernel.asm["ptx"].partition(".visible .entry matmul(")[2].partition(")")[0]
     # The nine, and Triton's two pointers to scratch memory.
     assert head.count(".param") == 11 and ".align 64" not in head
     assert kernel.metadata.num_warps == 8 and "wgmma" in kernel.asm["ptx"]

@@ -141,7 +141,7 @@ def test_a_compiled_kernel_keeps_its_options(emulated):
 
 
 @triton.jit
-def product_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = product_of_rows(a, b, rm, rn, M, N, K, BK)
@@ -158,8 +158,8 @@ def test_gemms_that_could_persist(emulated, asked):
     args = (emulated.to(a), emulated.to(b), out.array, M, N, K)
     options = {"launch_cooperative_grid": True, "enabled_passes": asked or None}
     with pytest.raises(triton.runtime.OutOfResources, match="all of its 6 CTAs .* GPU 0 runs 5"):
-        product_kernel[(2, 3)](*args, BM=64, BN=64, BK=64, **options)
-    kernel = product_kernel[(1, 3)](*args, BM=128, BN=64, BK=64, **options)
+        matmul_kernel[(2, 3)](*args, BM=64, BN=64, BK=64, **options)
+    kernel = matmul_kernel[(1, 3)](*args, BM=128, BN=64, BK=64, **options)
     assert not kernel.metadata.persistent
     check_product(out.numpy(), a, b)
 

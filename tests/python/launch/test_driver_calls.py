@@ -196,7 +196,7 @@ def test_too_much_shared_memory_is_an_error_before_the_launch(driver, tmp_path):
         tmp_path,
         """
         @triton.jit
-        def product_kernel(a_ptr, out_ptr, steps, N: tl.constexpr):
+        def matmul_kernel(a_ptr, out_ptr, steps, N: tl.constexpr):
             offsets = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
             total = tl.zeros((N, N), tl.float32)
             for step in tl.range(0, steps, num_stages=4):
@@ -206,13 +206,13 @@ def test_too_much_shared_memory_is_an_error_before_the_launch(driver, tmp_path):
 
         note("shared_limit").value = 50 * 1024
         try:
-            product_kernel[(1,)](x, x, 2, N=64)
+            matmul_kernel[(1,)](x, x, 2, N=64)
         except triton.OutOfResources as error:
             assert error.required > error.limit == 50 * 1024 and "shared memory" in str(error)
             print("caught")
         assert note("launches").value == 0
         note("shared_limit").value = 232448
-        product_kernel[(1,)](x, x, 2, N=64)
+        matmul_kernel[(1,)](x, x, 2, N=64)
         assert note("launches").value == 1
         """,
     )

@@ -19,7 +19,7 @@ def shifted_kernel(out_ptr, x_ptr, n, SHIFT: tl.constexpr, BLOCK: tl.constexpr =
 
 
 @triton.jit
-def product_kernel(
+def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
@@ -64,7 +64,7 @@ def test_a_graph_keeps_tensor_maps_and_the_code_of_kernels(gpu):
     c = torch.full((M, N), float("nan"), dtype=torch.float16, device="cuda")
 
     def build():
-        kernel = triton.jit(product_kernel.fn)
+        kernel = triton.jit(matmul_kernel.fn)
         kernel[(2, 2)](a, b, c, M, N, K, K, N, N, BM=128, BN=128, BK=64)
 
     graph = captured(torch, build)

@@ -329,7 +329,7 @@ def test_kernels_are_collected_with_their_functions(tmp_path, text):
 
 
 @triton.jit
-def product_kernel(
+def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, scale, transposed, BM: tl.constexpr = 64, BN: tl.constexpr = 64, BK: tl.constexpr = 32
 ):  # fmt: skip
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -364,7 +364,7 @@ def test_launches_like_the_one_before(device):
             scale, transposed = float(rng.uniform(0.5, 2)), bool(step % 3)
             out = device.to(np.full((M, N), np.nan, np.float32))
             extents = grid({"M": M, "N": N, "BM": 64, "BN": 64})
-            launcher = product_kernel[extents if step % 2 else grid]
+            launcher = matmul_kernel[extents if step % 2 else grid]
             launcher(device.to(a), device.to(b), out, M, N, K, scale, transposed, num_warps=4)
             expected = (
                 a.astype(np.float64) @ b.astype(np.float64) * scale * (-1 if transposed else 1)

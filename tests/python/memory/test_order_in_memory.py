@@ -8,7 +8,7 @@ from conftest import random
 
 
 @triton.jit
-def product_kernel(a, b, c, d, M, N, K, n, WAY: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def matmul_kernel(a, b, c, d, M, N, K, n, WAY: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     """A dot's result and what was loaded are stored by different threads."""
     BK: tl.constexpr = 32
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -98,7 +98,7 @@ def test_dots(device, way, block):
     on_c, on_d = device.to(c.copy()), device.to(d.copy())
     bm, bn, warps = block
     grid = (triton.cdiv(M, bm), triton.cdiv(N, bn))
-    product_kernel[grid](
+    matmul_kernel[grid](
         device.to(a), device.to(b), on_c, on_d, M, N, K, 3, way, bm, bn, num_warps=warps
     )
     product = a.astype(np.float64) @ b.astype(np.float64)

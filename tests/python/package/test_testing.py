@@ -1,4 +1,4 @@
-"""`pantile.testing` without measuring and comparing, which test_host.py covers; and tuning on disk."""
+"""`pantile.testing` without measuring and comparing, which test_host_functions.py covers; and tuning on disk."""
 
 import json
 import subprocess

@@ -12,7 +12,7 @@ import pantile as triton
 import pantile.language as tl
 
 @triton.jit
-def product(a, b, c, M, N, K, BLOCK: tl.constexpr):
+def matmul(a, b, c, M, N, K, BLOCK: tl.constexpr):
     rows, columns, deep = (tl.arange(0, BLOCK) for _ in range(3))
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
     for k in range(0, K, BLOCK):
@@ -26,7 +26,7 @@ draw = np.random.default_rng(1)
 M, N, K = 40, 48, 432
 a, b = (draw.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
 c = np.full((M, N), np.nan, np.float32)
-product[(1,)](a, b, c, M, N, K, BLOCK=64, num_stages=3, enabled_passes="{planted}")
+matmul[(1,)](a, b, c, M, N, K, BLOCK=64, num_stages=3, enabled_passes="{planted}")
 np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-3, atol=1e-2)
 """
 # Mistakes that change what is computed; not those of order, since the interpreter runs in order.

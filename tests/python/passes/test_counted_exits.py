@@ -10,7 +10,7 @@ AHEAD = ("load is converted to TMA", "load is prefetched")
 
 
 @triton.jit
-def product_kernel(a, b, c, out, limits, n, K, B: tl.constexpr, LOOP: tl.constexpr):
+def matmul_kernel(a, b, c, out, limits, n, K, B: tl.constexpr, LOOP: tl.constexpr):
     """C = A B, over as much of K as the loop says; `out` gets what scalars were at the end."""
     rows, ks = tl.arange(0, B), tl.arange(0, B)
     total = tl.zeros((B, B), tl.float32)
@@ -131,7 +131,7 @@ def test_exits(device, loop, sizes, B):
     limits = (np.arange(64) < limit).astype(np.int32)
     limits[16:] = limits[16:] if loop == "memory" else 0
     c, out = device.output((B, B), "fp32"), device.output(2, "i32")
-    kernel = product_kernel[(1,)](
+    kernel = matmul_kernel[(1,)](
         *map(device.to, (a, b)), c.array, out.array, device.to(limits), n, K, B, loop
     )
     if loop == "tile":

@@ -126,7 +126,7 @@ def test_others(device, kind):
 
 
 @triton.jit
-def product_kernel(
+def matmul_kernel(
     a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, LOOP: tl.constexpr
 ):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -159,7 +159,7 @@ def test_dots(device, loop, shape):
     M, N, K = shape
     a, b = random((M, K), "fp16", 4), random((K, N), "fp16", 5)
     out = device.output((M, N), "fp32")
-    kernel = product_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64))](
+    kernel = matmul_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64))](
         device.to(a), device.to(b), out.array, M, N, K, 64, 64, 32, loop
     )
     check_product(out.numpy(), a, b)

@@ -31,7 +31,7 @@ FRESH_THEN_CACHED = """
 import sys
 sys.path.insert(0, {bench!r})
 import plan_registers as p
-name, *parts = next(p.products())
+name, *parts = next(p.gemms())
 function, types, constants, options = parts
 kernels = [p.compiled(function, types, constants, 90, options) for _ in range(2)]
 print([[kernel.from_cache, kernel.plan] for kernel in kernels])
@@ -57,7 +57,7 @@ def test_a_cached_kernel_has_the_plan_of_the_fresh_one(tmp_path):
 
 
 def test_the_plan_is_a_stage_of_asm():
-    name, function, types, constants, options = next(plan_registers.products())
+    name, function, types, constants, options = next(plan_registers.gemms())
     kernel = plan_registers.compiled(function, types, constants, 80, options)
     assert kernel.asm["plan"] == kernel.plan
     assert plan.read_plan(kernel.plan).assembled == kernel.n_regs

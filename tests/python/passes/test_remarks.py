@@ -20,7 +20,7 @@ TECHNIQUES = {
 
 
 @triton.jit
-def product_kernel(
+def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -55,7 +55,7 @@ def _source(kernel, signature, constants):
 
 def _product(target, block=(128, 128, 64), **options):
     signature = ["*fp16"] * 3 + ["i32"] * 3
-    return triton.compile(_source(product_kernel, signature, block), target, options)
+    return triton.compile(_source(matmul_kernel, signature, block), target, options)
 
 
 def _line(text):
@@ -159,13 +159,13 @@ def test_a_configuration_names_passes(device, form):
         if form == "parameter"
         else triton.Config({**blocks, "disabled_passes": ",".join(left_out)})
     )
-    tuned = triton.autotune([triton.Config(blocks), named], key=["M"])(product_kernel)
+    tuned = triton.autotune([triton.Config(blocks), named], key=["M"])(matmul_kernel)
     a, b = random((64, 96), "fp16", 3), random((96, 64), "fp16", 4)
     out = device.output((64, 64), "fp16")
     arrays = device.to(a), device.to(b), out.array
     tuned[(1, 1)](*arrays, 64, 64, 96)
     check_product(out.numpy(), a, b)
-    alone = triton.autotune([named], key=["M"])(product_kernel)
+    alone = triton.autotune([named], key=["M"])(matmul_kernel)
     kernel = alone[(1, 1)](*arrays, 64, 64, 96)
     check_product(out.numpy(), a, b)
     assert set(kernel.metadata.disabled_passes.split(",")) == set(left_out)
@@ -203,7 +203,7 @@ def test_results_with_a_further_pass(device, name):
     for warps, left_out in [(4, ""), (4, "nv-specialise-warps"), (2, "")]:
         out = device.output((136, 200), "fp16")
         options = {"num_warps": warps, "disabled_passes": left_out, "enabled_passes": name}
-        product_kernel[(3, 4)](
+        matmul_kernel[(3, 4)](
             device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, **options
         )
         check_product(out.numpy(), a, b)

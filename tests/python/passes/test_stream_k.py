@@ -10,7 +10,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import check_product
-from test_matmul_shapes import product
+from test_matmul_shapes import matmul
 
 SPLIT = {"enabled_passes": "nv-stream-k"}
 
@@ -36,7 +36,7 @@ def launch(device, da, db, c, block, **options):
     """C = A B in place of `c`, by pointers that the loop advances; programs in a line."""
     block_m, block_n, block_k, stages, warps = block
     (M, K), N = da.shape, db.shape[1]
-    return product[(triton.cdiv(N, block_n) * triton.cdiv(M, block_m),)](
+    return matmul[(triton.cdiv(N, block_n) * triton.cdiv(M, block_m),)](
         da, db, c, M, N, K, *device.strides(da), *device.strides(db), *device.strides(c),
         BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, WRAPS=False, PLANE=False,
         num_stages=stages, num_warps=warps, **options,

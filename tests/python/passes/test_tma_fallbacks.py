@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pytest
 from conftest import check_product, random
-from test_matmul_shapes import product
+from test_matmul_shapes import matmul
 
 BLOCK = (64, 64, 32)
 M, N, K, PITCH = 144, 112, 80, 160
@@ -14,7 +14,7 @@ def launch(a, strides_a, b, strides_b, out, shape, *strides_c, wraps=False):
     rows, columns, depth = shape
     grid = (triton.cdiv(columns, BLOCK[1]), triton.cdiv(rows, BLOCK[0]))
     numbers = (*shape, *strides_a, *strides_b, *strides_c)
-    return product[grid](a, b, out, *numbers, *BLOCK, WRAPS=wraps, PLANE=True)
+    return matmul[grid](a, b, out, *numbers, *BLOCK, WRAPS=wraps, PLANE=True)
 
 
 class Operands:

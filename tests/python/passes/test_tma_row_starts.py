@@ -12,7 +12,7 @@ def on_tma(device):
 
 
 @triton.jit
-def product(a, b, c, first, depth, stride, starts, WAY: tl.constexpr, B: tl.constexpr):
+def matmul(a, b, c, first, depth, stride, starts, WAY: tl.constexpr, B: tl.constexpr):
     """C = A[:, k : k + depth] B[:, k : k + depth]^T, k from an argument, a program's number or memory."""
     if WAY == "program":
         first = tl.program_id(0) * 3
@@ -48,7 +48,7 @@ def test_starts(device, way, first):
     a, b = random((64, stride), "fp16", 1), random((64, stride), "fp16", 2)
     out = device.output((programs, 64, 64), "fp32")
     places = first + np.arange(programs, dtype=np.int32) * (40 if way == "hint" else 9)
-    kernel = product[(programs,)](
+    kernel = matmul[(programs,)](
         device.to(a), device.to(b), out.array, first, depth, stride, device.to(places),
         WAY=way, B=64, num_stages=3,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pantile.language as tl
 import pytest
 from conftest import DTYPES, check_product, random
 from matmul_kernels import masked_matmul
-from test_matmul_shapes import product
+from test_matmul_shapes import matmul
 
 RAISED = {"enabled_passes": "nv-tma-stores"}
 COPY = "d.global.shared::cta.bulk_group"
@@ -68,7 +68,7 @@ def check_raised(device, kernel):
 def launch(device, a, b, out, block, **options):
     block_m, block_n, block_k, stages, warps = block
     (M, K), N = a.shape, b.shape[1]
-    return product[(triton.cdiv(M, block_m) * triton.cdiv(N, block_n),)](
+    return matmul[(triton.cdiv(M, block_m) * triton.cdiv(N, block_n),)](
         a, b, out, M, N, K, *device.strides(a), *device.strides(b), *device.strides(out),
         BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, WRAPS=False, PLANE=False,
         num_stages=stages, num_warps=warps, **{**RAISED, **options},
@@ -201,7 +201,7 @@ def test_no_rows(device):
     a, b = random((16, 32), "fp16", 11), random((32, 64), "fp16", 12)
     out = device.output((64, 64), "fp16")
     da, db = device.to(a), device.to(b)
-    product[(1,)](
+    matmul[(1,)](
         da, db, out.array, 0, 64, 32, *device.strides(da), *device.strides(db), 64, 1,
         BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, WRAPS=False, PLANE=False, **RAISED,
     )  # fmt: skip

@@ -16,7 +16,7 @@ FIRST = {
 
 
 @triton.jit
-def product(a, b, c, depth, stride, WAY: tl.constexpr, B: tl.constexpr):
+def matmul(a, b, c, depth, stride, WAY: tl.constexpr, B: tl.constexpr):
     """C = A[first : first + B] B, `first` of two numbers of the program, of which one may be negative."""
     any_sign, count = tl.program_id(0) - 3, tl.program_id(1) * 9
     if WAY == "minimum":
@@ -44,7 +44,7 @@ def test_rows(device, way):
     depth, stride, grid = 128, 144, (6, 3)
     a, b = random((256, stride), "fp16", 1), random((depth, 64), "fp16", 2)
     out = device.output((*grid, 64, 64), "fp32")
-    product[grid](device.to(a), device.to(b), out.array, depth, stride, WAY=way, B=64, num_stages=3)
+    matmul[grid](device.to(a), device.to(b), out.array, depth, stride, WAY=way, B=64, num_stages=3)
     any_sign, count = np.indices(grid, np.int32)
     firsts = FIRST[way](any_sign - 3, count * 9)
     rows = firsts[:, :, None] + np.arange(64)

@@ -17,7 +17,7 @@ import test_staged_operands
 from conftest import random
 from pantile.compiler.remarks import list_passes
 from test_attention import attention, attention_kernel, whole_blocks_kernel
-from test_matmul_shapes import product
+from test_matmul_shapes import matmul
 from test_overlap_iterations import gradients_kernel
 from test_tma_reduce import add_products
 
@@ -53,7 +53,7 @@ def multiply(device, block, shape, **options):
     out = device.output((M, N), "fp16")
     grid = (triton.cdiv(N, block[1]), triton.cdiv(M, block[0]))
     kernel = start(
-        product, grid, device.to(a), device.to(b), out.array, M, N, K, K, 1, N, 1, N, 1, *block[:3],
+        matmul, grid, device.to(a), device.to(b), out.array, M, N, K, K, 1, N, 1, N, 1, *block[:3],
         WRAPS=False, PLANE=True, num_stages=stages, num_warps=warps, **options,
     )  # fmt: skip
     expected = a.astype(np.float64) @ b.astype(np.float64)

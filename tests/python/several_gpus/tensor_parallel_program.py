@@ -28,7 +28,7 @@ TOKENS, WIDTH, HEADS, DEPTH, BETWEEN = 24, 64, 4, 16, 160
     key=["N", "K"],
 )
 @triton.jit
-def product_kernel(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+def matmul_kernel(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
     row = tl.program_id(0) * BM + tl.arange(0, BM)
     column = tl.program_id(1) * BN + tl.arange(0, BN)
     total = tl.zeros((BM, BN), tl.float32)
@@ -84,11 +84,11 @@ def empty(*shape):
     return torch.full(shape, float("nan"), device=DEVICE)
 
 
-def product(a, b):
+def matmul(a, b):
     (M, K), N = a.shape, b.shape[1]
     c = empty(M, N)
     grid = lambda meta: (triton.cdiv(M, meta["BM"]), triton.cdiv(N, meta["BN"]))
-    product_kernel[grid](c, a, b, M, N, K)
+    matmul_kernel[grid](c, a, b, M, N, K)
     return c
 
 
@@ -106,18 +106,18 @@ def summed(x):
 def block(x, w):
     """The block, with this rank's parts of the weights `w`."""
     h = norm(x, w["norm1"])
-    q, k, v = (product(h, w[name]) for name in ("q", "k", "v"))
+    q, k, v = (matmul(h, w[name]) for name in ("q", "k", "v"))
     heads = torch.empty_like(q)
     attention_kernel[(q.shape[1] // DEPTH,)](
         heads, q, k, v, len(x), q.shape[1], DEPTH=DEPTH, BLOCK=triton.next_power_of_2(len(x))
     )
-    x = x + summed(product(heads, w["o"]))
+    x = x + summed(matmul(heads, w["o"]))
     h = norm(x, w["norm2"])
-    gate, up = product(h, w["gate"]), product(h, w["up"])
+    gate, up = matmul(h, w["gate"]), matmul(h, w["up"])
     between = torch.empty_like(gate)
     n = gate.numel()
     gate_kernel[(triton.cdiv(n, 256),)](between, gate, up, n, BLOCK=256)
-    return x + summed(product(between, w["down"]))
+    return x + summed(matmul(between, w["down"]))
 
 
 def draw():
@@ -174,7 +174,7 @@ def main():
     report = {
         "error": float(np.abs(result.cpu().numpy() - expected).max() / np.abs(expected).max()),
         "same": all(bool(torch.equal(result, other)) for other in all_results),
-        "choice": str(product_kernel.best_config),
+        "choice": str(matmul_kernel.best_config),
     }
     Path(sys.argv[2], f"{RANK}.json").write_text(json.dumps(report), encoding="utf-8")
     distributed.barrier()

@@ -8,7 +8,7 @@ import pantile.language as tl
 import pytest
 from device_arrays import check_product, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
-from test_graphs import product_kernel
+from test_graphs import matmul_kernel
 
 
 @triton.jit
@@ -91,7 +91,7 @@ def test_gemms(gpus, num_stages):
     for seed, gpu in enumerate([gpus[1], gpus[0], gpus[-1]]):
         a, b = random((M, K), "fp16", seed), random((K, N), "fp16", seed + 5)
         c = gpu.output((M, N), "fp16")
-        product_kernel[(3, 2)](
+        matmul_kernel[(3, 2)](
             gpu.to(a), gpu.to(b), c.array, M, N, K, K, N, N,
             BM=128, BN=128, BK=64, num_stages=num_stages,
         )  # fmt: skip

@@ -92,7 +92,7 @@ def test_persistent_launches_fill_each_gpu(driver, tmp_path):
         tmp_path,
         """
         @triton.jit
-        def product(a, b, c, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+        def matmul(a, b, c, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             rows = tl.program_id(0) * BM + tl.arange(0, BM)
             columns = tl.program_id(1) * BN + tl.arange(0, BN)
             total = tl.zeros((BM, BN), dtype=tl.float32)
@@ -106,7 +106,7 @@ def test_persistent_launches_fill_each_gpu(driver, tmp_path):
         grids = []
         for device in (0, 1, 3, 1, 0):
             tensors = [Tensor(device, "float16") for _ in range(3)]
-            made = product[(32, 32)](*tensors, 4096, BM=128, BN=128, BK=64, num_stages=3)
+            made = matmul[(32, 32)](*tensors, 4096, BM=128, BN=128, BK=64, num_stages=3)
             assert made.metadata.persistent
             grids.append(list((ctypes.c_uint * 3).in_dll(driver, "grids")))
         assert grids == [[count, 1, 1] for count in (132, 114, 132, 114, 132)], grids

@@ -19,7 +19,7 @@ def scale(x_ptr, out_ptr, n, stride, factor, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, x * factor, mask=mask)
 
 @triton.jit
-def product(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc,
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc,
             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -51,7 +51,7 @@ LIST = """
 # two variants of one function, each for two processors; the narrower one first in no case
 k.py --kernel scale --signature "*fp32, *fp32, i32, i32, fp32" -D BLOCK=128 --grid "cdiv(n, BLOCK)" --target sm_80 --target sm_90a
 k.py --kernel scale --signature "*fp32:16, *fp32:16, i32:16, i32:1, fp32" -D BLOCK=256 --grid "cdiv(n, BLOCK)" --target sm_80 --target sm_90a
-k.py --kernel product --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_f16
+k.py --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_f16
 k.py --kernel wrapping --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 """
 
@@ -196,11 +196,11 @@ def test_variants_and_tensor_maps(program):
         "map type 6 rank 2 base 2000 extents 200 300 stride 416",
     ]
     (launch,) = [line for line in calls[6] if line.startswith("launch ")]
-    assert launch.startswith("launch product ") and ": 1000 2000 0" in launch
+    assert launch.startswith("launch matmul ") and ": 1000 2000 0" in launch
     assert calls[6][-1] == "-> 0" and "not aligned" not in "".join(calls[6])
     plain = [line for line in calls[7] if line.startswith("launch ")]
     assert not [line for line in calls[7] if line.startswith("map ")], "K = 0 has no map"
-    assert plain == ["launch product 2 4 1, 128 threads: 1000 2000 0"]
+    assert plain == ["launch matmul 2 4 1, 128 threads: 1000 2000 0"]
     assert calls[8] == ["-> 1"], "no variant for an address that 16 does not divide"
     maps = [line for line in calls[9] if line.startswith("map ")]
     assert maps[0] == "map type 6 rank 2 base 1000 extents 2147483647 192 stride 640"
@@ -213,7 +213,7 @@ def test_variants_and_tensor_maps(program):
 def test_other_processors(program):
     calls, _ = launches(program, 86)
     assert calls[0][-2:] == ["launch scale 2 1 1, 128 threads: 1000 2000 512", "-> 0"]
-    assert calls[6] == ["-> 209"], "the product is for sm_90a alone"
+    assert calls[6] == ["-> 209"], "the matmul is for sm_90a alone"
     calls, _ = launches(program, 100)
     assert {call[-1] for call in calls} == {"-> 209"}
 
@@ -254,9 +254,9 @@ def test_thread_block_clusters(program):
 
 
 def test_the_launch_abi_without_hidden_parameters(folder):
-    product = ("--kernel", "product", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64")
+    matmul = ("--kernel", "matmul", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64")
     signature = "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16"
-    command = ("build", "k.py", *product, "--signature", signature, "--target", "sm_90a")
+    command = ("build", "k.py", *matmul, "--signature", signature, "--target", "sm_90a")
     sources = {}
     for abi in ("full", "triton"):
         pantilec(*command, "--launch-abi", abi, "-o", f"{abi}.h", cwd=folder)

@@ -29,7 +29,7 @@ BLOCKS = [(128, 128), (128, 64), (64, 128), (64, 64)] if ON_GPU else [(32, 32), 
 
 @triton.autotune([triton.Config({"BM": m, "BN": n}) for m, n in BLOCKS], key=["N"])
 @triton.jit
-def product_kernel(a_ptr, b_ptr, c_ptr, N, BM: tl.constexpr, BN: tl.constexpr):
+def matmul_kernel(a_ptr, b_ptr, c_ptr, N, BM: tl.constexpr, BN: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     total = tl.zeros((BM, BN), dtype=tl.float32)
@@ -41,10 +41,10 @@ def product_kernel(a_ptr, b_ptr, c_ptr, N, BM: tl.constexpr, BN: tl.constexpr):
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], total)
 
 
-def product(a, b):
+def matmul(a, b):
     c = torch.full((SIZE, SIZE), float("nan"), device=DEVICE)
     grid = lambda meta: (triton.cdiv(SIZE, meta["BM"]), triton.cdiv(SIZE, meta["BN"]))
-    product_kernel[grid](a, b, c, SIZE)
+    matmul_kernel[grid](a, b, c, SIZE)
     return c
 
 
@@ -64,23 +64,23 @@ def main():
     if RANK == 0:
         time.sleep(1)  # rank 1 is as far as it gets by itself
         a = torch.tensor(first, device=DEVICE)
-        c = product(a, weights)
+        c = matmul(a, weights)
         distributed.send(a, 1)
     else:
         a = torch.full((SIZE, SIZE), float("nan"), dtype=torch.float16, device=DEVICE)
         distributed.recv(a, 0)
-        c = product(a, weights)
+        c = matmul(a, weights)
     seconds = time.monotonic() - start
     expected = first.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(c.cpu().numpy(), expected, rtol=1e-4, atol=1e-2)
     both = [torch.empty_like(c) for _ in range(2)]
     distributed.all_gather(both, c)
-    times = [product_kernel.configs_timings[config] for config in product_kernel.configs]
+    times = [matmul_kernel.configs_timings[config] for config in matmul_kernel.configs]
     report = {
         "rank": RANK,
-        "choice": product_kernel.configs.index(product_kernel.best_config),
+        "choice": matmul_kernel.configs.index(matmul_kernel.best_config),
         "times": times,
-        "measured": product_kernel.bench_time is not None,
+        "measured": matmul_kernel.bench_time is not None,
         "same": bool(torch.equal(*both)),
         "seconds": seconds,
     }

@@ -302,7 +302,7 @@ def test_what_does_not_fit_the_gpu_is_left_out(gpu):
     """256 x 256 tiles of fp32 in four stages need more shared memory than there is."""
 
     @triton.jit
-    def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
+    def matmul(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
         rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
         total = tl.zeros((BLOCK, BLOCK), tl.float32)
         for k in range(0, K, BLOCK):
@@ -312,7 +312,7 @@ def test_what_does_not_fit_the_gpu_is_left_out(gpu):
         tl.store(c_ptr + rows * BLOCK + columns, total)
 
     configs = [triton.Config({"BLOCK": size}, num_stages=4) for size in (256, 64)]
-    tuned = triton.autotune(configs, key=["K"])(product)
+    tuned = triton.autotune(configs, key=["K"])(matmul)
     a, b = random((256, 256)), random((256, 256))
     out = gpu.output((256, 256), "fp32")
     tuned[(1,)](gpu.to(a), gpu.to(b), out.array, 256)

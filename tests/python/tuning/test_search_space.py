@@ -14,7 +14,7 @@ def make(space, **options):
     """The tuned GEMM of any size."""
 
     @triton.jit
-    def product(
+    def matmul(
         A, B, C, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
     ):
         rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -30,14 +30,14 @@ def make(space, **options):
         mask = (rows[:, None] < M) & (columns[None, :] < N)
         tl.store(C + rows[:, None] * N + columns[None, :], total, mask=mask)
 
-    return triton.autotune(configs=space, key=["M", "N", "K"], **options)(product)
+    return triton.autotune(configs=space, key=["M", "N", "K"], **options)(matmul)
 
 
 def grid_of(m, n):
     return lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))
 
 
-class Product:
+class Matmul:
     """Operands on a device, and the result in float64."""
 
     def __init__(self, device, m=70, n=90, k=50):
@@ -116,7 +116,7 @@ def test_spaces_that_are_none(axes, error, text):
 
 
 def test_axes_that_are_no_parameters():
-    with pytest.raises(ValueError, match=r"axis `BLOCK_Q`, but `product` has no such parameter"):
+    with pytest.raises(ValueError, match=r"axis `BLOCK_Q`, but `matmul` has no such parameter"):
         make(triton.search_space(BLOCK_Q=[16], BLOCK_M=16, BLOCK_N=16, BLOCK_K=16))
 
 
@@ -124,9 +124,9 @@ def test_the_cpu_takes_the_first_and_says_so(capfd):
     from device_arrays import Device
 
     tuned = make(triton.search_space(**TILES, keep=3))
-    product = Product(Device("cpu"))
-    product.launch(tuned)
-    product.launch(tuned)
+    matmul = Matmul(Device("cpu"))
+    matmul.launch(tuned)
+    matmul.launch(tuned)
     assert tuned.best_config == tuned.configs[0]
     said = capfd.readouterr().err
     assert said.count("are not ranked: the kernel runs on the CPU; the first 3") == 1
@@ -138,7 +138,7 @@ def test_measuring_on_the_cpu_is_bounded(tune_cpu):
 
     bench = counting_bench()
     tuned = make(triton.search_space(**TILES, keep=3), do_bench=bench)
-    Product(Device("cpu")).launch(tuned)
+    Matmul(Device("cpu")).launch(tuned)
     assert len(bench.calls) == 3 and tuned.best_config == tuned.configs[2]
 
 
@@ -147,7 +147,7 @@ def test_small_spaces_are_not_pruned(tune_cpu):
 
     bench = counting_bench()
     tuned = make(triton.search_space(BLOCK_M=[16, 48], BLOCK_N=16, BLOCK_K=16), do_bench=bench)
-    Product(Device("cpu")).launch(tuned)
+    Matmul(Device("cpu")).launch(tuned)
     assert len(bench.calls) == 2
 
 
@@ -168,19 +168,19 @@ def test_few_are_compiled_and_all_are_right(device, axes, keep, sizes):
     """Each configuration that is kept runs, and gives the right result."""
     if not on_gpu(device):
         pytest.skip("the CPU measures nothing here")
-    product, bench = Product(device, **sizes), counting_bench()
+    matmul, bench = Matmul(device, **sizes), counting_bench()
     tuned = make(triton.search_space(**axes, keep=keep), do_bench=bench)
     before = triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"]
-    product.launch(tuned)
+    matmul.launch(tuned)
     assert triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"] - before == keep
     assert len(bench.calls) == len(tuned.configs_timings) == keep
     for config in tuned.configs_timings:
-        result = device.to(np.full(product.shape[:2], np.nan, np.float32))
+        result = device.to(np.full(matmul.shape[:2], np.nan, np.float32))
         options = config.all_kwargs()
-        tuned.fn[grid_of(*product.shape[:2])(options)](
-            product.a, product.b, result, *product.shape, **options
+        tuned.fn[grid_of(*matmul.shape[:2])(options)](
+            matmul.a, matmul.b, result, *matmul.shape, **options
         )
-        product.check(result)
+        matmul.check(result)
 
 
 def test_the_same_are_kept_each_time(device):
@@ -188,9 +188,9 @@ def test_the_same_are_kept_each_time(device):
         pytest.skip("nothing is predicted for the CPU")
     kept = []
     for _ in range(3):
-        product, bench = Product(device), counting_bench()
+        matmul, bench = Matmul(device), counting_bench()
         tuned = make(triton.search_space(**TILES, num_warps=[2, 4], keep=4), do_bench=bench)
-        product.launch(tuned)
+        matmul.launch(tuned)
         kept.append(list(tuned.configs_timings))
     assert kept[0] == kept[1] == kept[2] != tuned.configs[:4]
 
@@ -210,7 +210,7 @@ def test_pruning_of_the_users_own(device, tune_cpu):
     prune = {"early_config_prune": no_small_ones, "perf_model": estimate, "top_k": 2}
     space = triton.search_space(**TILES, keep=6)
     tuned = make(space, prune_configs_by=prune, do_bench=bench)
-    Product(device).launch(tuned)
+    Matmul(device).launch(tuned)
     assert seen == [len(space)] == [32]
     assert len(estimated) == 6 and all(m >= 48 for m, _ in estimated)
     assert len(bench.calls) == 2
@@ -221,8 +221,8 @@ def test_pruning_may_leave_nothing(device, tune_cpu):
         triton.search_space(**TILES),
         prune_configs_by={"early_config_prune": lambda configs, named_args, **kwargs: []},
     )
-    with pytest.raises(triton.AutotunerError, match="no configuration of `product` is left"):
-        Product(device).launch(tuned)
+    with pytest.raises(triton.AutotunerError, match="no configuration of `matmul` is left"):
+        Matmul(device).launch(tuned)
 
 
 def test_configurations_that_cannot_run_are_left_out(device):
@@ -369,7 +369,7 @@ def test_what_was_kept_is_stored_for_the_space(device, monkeypatch, tmp_path):
 
     def kept(space, **sizes):
         tuned = make(space, do_bench=counting_bench(), cache_results=True)
-        Product(device, **sizes).launch(tuned)
+        Matmul(device, **sizes).launch(tuned)
         return list(tuned.configs_timings)
 
     first = kept(triton.search_space(**TILES, keep=3))
@@ -391,7 +391,7 @@ def test_a_fraction_is_of_what_is_kept(tune_cpu):
     prune = {"perf_model": lambda BLOCK_M, **rest: BLOCK_M, "top_k": 0.5}
     space = triton.search_space(**TILES, keep=6)
     tuned = make(space, prune_configs_by=prune, do_bench=bench)
-    Product(Device("cpu")).launch(tuned)
+    Matmul(Device("cpu")).launch(tuned)
     assert len(bench.calls) == 3
 
 
@@ -410,5 +410,5 @@ def test_a_mistake_of_the_compilers_leaves_the_others(device, monkeypatch):
     bench = counting_bench()
     tuned = make(triton.search_space(**TILES, num_warps=[1, 2], keep=4), do_bench=bench)
     with pytest.warns(RuntimeWarning, match="num_warps: 2.* is left out: a pass failed"):
-        Product(device).launch(tuned)
+        Matmul(device).launch(tuned)
     assert len(bench.calls) == 4 and {c.num_warps for c in tuned.configs_timings} == {1}

@@ -2,7 +2,7 @@
 # RUN: pantilec %s --kernel affine --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=AFFINE
 # RUN: pantilec %s --kernel shared_use --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=TWO
 # RUN: pantilec %s --kernel indirect --signature "*fp16:16, *fp16:16, *i32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=INDIRECT
-# RUN: pantilec %s --kernel product --signature "*fp32:16, *fp8e5:16, *fp8e5:16, i32" --num-warps 2 --no-cache --emit layout | FileCheck %s --check-prefix=PRODUCT
+# RUN: pantilec %s --kernel matmul --signature "*fp32:16, *fp8e5:16, *fp8e5:16, i32" --num-warps 2 --no-cache --emit layout | FileCheck %s --check-prefix=MATMUL
 import pantile as triton
 import pantile.language as tl
 
@@ -49,11 +49,11 @@ def indirect(out, table, index, stride):
 
 
 # Operands of a dot are loaded in vectors, however small they are.
-# PRODUCT: tile.load {{.*}} -> tensor<32x32xf8E5M2, #[[ROWS:.*]]>
-# PRODUCT: convert_layout {{.*}} tensor<32x32xf8E5M2, #[[ROWS]]>
-# PRODUCT: tile.dot
+# MATMUL: tile.load {{.*}} -> tensor<32x32xf8E5M2, #[[ROWS:.*]]>
+# MATMUL: convert_layout {{.*}} tensor<32x32xf8E5M2, #[[ROWS]]>
+# MATMUL: tile.dot
 @triton.jit
-def product(out, x, y, rows):
+def matmul(out, x, y, rows):
     m, n = tl.arange(0, 32), tl.arange(0, 64)
     a = tl.load(x + m[:, None] * 32 + m[None, :], mask=m[:, None] < rows, other=0.0)
     b = tl.load(y + m[:, None] * 64 + n[None, :])

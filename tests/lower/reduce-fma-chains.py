@@ -1,4 +1,4 @@
-# A thread adds up products in four chains of fused operations, and other numbers as a tree.
+# A thread adds up products (FMA) in four chains of fused operations, and other numbers as a tree.
 # RUN: pantilec %s --kernel squares --signature "*fp32:16, *fp32:16" --num-warps 1 --no-cache --no-line-info --emit ptx | FileCheck %s --check-prefix=CHAINS
 # RUN: pantilec %s --kernel plain --signature "*fp32:16, *fp32:16" --num-warps 1 --no-cache --no-line-info --emit ptx | FileCheck %s --check-prefix=TREE
 import pantile as triton

@@ -4,7 +4,7 @@ from case import Case, Kernel, random_input, tile
 from layouts import accumulator, blocked, operand
 
 
-def product(np, a, b):
+def matmul(np, a, b):
     return a.astype("float64") @ b.astype("float64")
 
 
@@ -24,7 +24,7 @@ def dot_registers(name, element, out, m, n, depth, layouts, warps, mma, toleranc
         f"tile.dot {a}, {b}, {zero} {mma} : {tile(element, lhs)}, {tile(element, rhs)}, {tile(out, acc)}"
     )
     k.store("c", out, acc, c)
-    return Case(k, matrices(m, n, depth, element), ([m, n], out), product, tolerance)
+    return Case(k, matrices(m, n, depth, element), ([m, n], out), matmul, tolerance)
 
 
 def dot_mma_sync(name, element, out, m, n, depth, warps, tolerance, target="sm_90a"):
@@ -115,7 +115,7 @@ def dot_fma(name, element, m, n, depth):
     t = tile(element, acc)
     c = k.value(f"nv.fma {a}, {b}, {k.zeros(element, acc)} : {a_type}, {b_type}, {t}")
     k.store("c", element, acc, c)
-    return Case(k, matrices(m, n, depth, element), ([m, n], element), product, 1e-5)
+    return Case(k, matrices(m, n, depth, element), ([m, n], element), matmul, 1e-5)
 
 
 def transposed_inputs(m, n, depth, element, orders):
@@ -133,7 +133,7 @@ def transposed_product(orders):
     def expected(np, a, b):
         a = a if orders[0] == (1, 0) else a.T
         b = b if orders[1] == (1, 0) else b.T
-        return product(np, a, b)
+        return matmul(np, a, b)
 
     return expected
 

@@ -14,7 +14,7 @@ import pantile.language as tl
 # CHECK: tile.dot
 # CHECK-NOT: nv.copy_async
 @pantile.jit
-def product(a, b, c, n):
+def matmul(a, b, c, n):
     rows, columns, within = tl.arange(0, 32), tl.arange(0, 64), tl.arange(0, 32)
     total = tl.zeros((32, 64), tl.float32)
     for k in range(0, n, 32):

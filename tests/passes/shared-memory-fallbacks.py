@@ -1,10 +1,10 @@
 # What does not fit into shared memory is made smaller step by step, and each step is a remark. The last one fits wherever
 # Triton's buffers do, which are one fewer than the stages of MMAs that read registers.
 # DEFINE: %{run} = pantilec %s --no-cache --remarks --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16"
-# RUN: %{run} --kernel product -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
-# RUN: %{run} --kernel product -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
+# RUN: %{run} --kernel matmul -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
+# RUN: %{run} --kernel matmul -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
 # RUN: pantilec %s --no-cache --remarks --target sm_80 --kernel straight --signature "*fp16:16, *fp16:16, *fp32:16" --emit mma -o - 2>&1 | FileCheck %s --check-prefix=STRAIGHT
-# RUN: not %{run} --kernel product -D M=128 -D N=128 -D K=64 --num-warps 4 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=NOT
+# RUN: not %{run} --kernel matmul -D M=128 -D N=128 -D K=64 --num-warps 4 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=NOT
 import pantile as triton
 import pantile.language as tl
 
@@ -19,7 +19,7 @@ import pantile.language as tl
 # PLACE: tile.store
 # NOT: error: out of resource: shared memory, Required: 524288, Hardware limit: 232448
 @triton.jit
-def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def matmul(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     acc = tl.zeros((M, N), tl.float32)
     for k in range(0, depth, K):
