@@ -187,6 +187,7 @@ def test_dot_product(device, dtype, result):
 
 @pytest.mark.parametrize("n", [1, 300, 12_345])
 def test_moments(device, n):
+    """Mean and variance, joined from those of all programs, are those of the array."""
     x, block = random(n, "fp32", 5) + np.float32(10), 256
     parts = triton.cdiv(n, block)
     state = [device.output(parts, "fp32") for _ in range(3)]

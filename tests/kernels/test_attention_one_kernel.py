@@ -70,6 +70,7 @@ def gradients_kernel(
     ],
 )
 def test_gradients(device, depth, m, n, warps, stages, causal):
+    """One kernel gives the gradients of queries, keys and values."""
     heads, length, scale = 2, 256, depth**-0.5
     q, k, v, g = (random((heads, length, depth), "fp16", seed) for seed in range(4))
     wide = [x.astype(np.float64) for x in (q, k, v, g)]

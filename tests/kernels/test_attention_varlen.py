@@ -124,6 +124,7 @@ def attention(q, k, v, causal):
 
 @pytest.mark.parametrize("head_dim, causal", [(64, True), (64, False), (40, True)])
 def test_packed(device, head_dim, causal):
+    """Each packed sequence, an empty one too, has its own attention."""
     q_lens = [37, 0, 1, 100, 64]
     k_lens = [37, 5, 20, 103, 64]
     if device.on_gpu:

@@ -160,6 +160,7 @@ def near(result, expected, size, dtype="fp32"):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize("batch, M, N", [(3, 50, 300), (1, 17, 64), (2, 1, 1000)])
 def test_gemv(device, batch, M, N, dtype):
+    """Each matrix of the batch is multiplied by its vector."""
     w, x = random((batch, M, N), dtype, 1), random((batch, N), dtype, 2)
     y = device.output((batch, M), dtype)
     grid = lambda meta: (triton.cdiv(M, meta["ROWS"]), batch)
@@ -240,6 +241,7 @@ def test_batched_gemv(device, dtype, layout):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 @pytest.mark.parametrize("rank", [4, 16])
 def test_lora(device, rank, dtype):
+    """A token gets the product with its adapter, one without an adapter nothing."""
     tokens, inner, outer, adapters = 11, 100, 72, 3
     x, a = random((tokens, inner), dtype, 14), random((adapters, rank, inner), dtype, 15)
     b, y = random((adapters, outer, rank), dtype, 16), random((tokens, outer), "fp32", 17)

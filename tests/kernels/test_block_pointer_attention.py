@@ -171,7 +171,8 @@ def attention(q, k, v, causal):
 @pytest.mark.parametrize(
     "dtype, head_dim, blocks", [("fp16", 64, (64, 32)), ("bf16", 128, (64, 64))]
 )
-def test_attention(device, dtype, head_dim, blocks, causal):
+def test_result_and_log_sum_exp(device, dtype, head_dim, blocks, causal):
+    """Attention over block pointers gives the result, and the log-sum-exp, of float64."""
     heads, length = 2, 1000 if device.on_gpu else 150
     q, k, v = (random((heads, length, head_dim), dtype, seed) for seed in (1, 2, 3))
     out, m = device.output(q.shape, dtype), device.output((heads, length), "fp32")
@@ -189,7 +190,8 @@ def test_attention(device, dtype, head_dim, blocks, causal):
 
 @pytest.mark.parametrize("a_columns, b_columns", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("shape", [(70, 50, 96), (65, 130, 75)], ids=str)
-def test_matmul(device, shape, a_columns, b_columns):
+def test_batched_gemm_in_both_orders(device, shape, a_columns, b_columns):
+    """A batch of GEMMs is right with operands by rows and by columns."""
     M, N, K = shape if not device.on_gpu else (shape[0] * 9, shape[1] * 7, shape[2] * 4)
     a, b = random((2, M, K), "fp16", 4), random((2, K, N), "fp16", 5)
     d_a = (
@@ -219,6 +221,7 @@ def test_matmul(device, shape, a_columns, b_columns):
 
 @pytest.mark.parametrize("padding", ["", "zero", "nan"])
 def test_padding(device, padding):
+    """Windows that reach past an array hold zeros or NaN there, as the option says."""
     M, N, rows, cols = 21, 37, 8, 16
     grid = (triton.cdiv(M + 2, rows) + 1, triton.cdiv(N + 1, cols))
     x = random((M, N), "fp32", 6)

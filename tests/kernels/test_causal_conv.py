@@ -101,6 +101,7 @@ def conv(x, w, bias, before, silu):
     "dtype, width, silu", [("fp32", 4, True), ("bf16", 3, False), ("fp16", 2, True)]
 )
 def test_packed(device, dtype, width, silu):
+    """Each packed sequence is convolved with its own initial state."""
     lengths, dim = ([37, 1, 0, 70, 2], 50) if not device.on_gpu else ([370, 1, 0, 1700, 2], 300)
     cu = np.cumsum([0, *lengths]).astype(np.int32)
     x, w = random((cu[-1], dim), dtype, 1), random((dim, width), dtype, 2)
@@ -121,6 +122,7 @@ def test_packed(device, dtype, width, silu):
 
 @pytest.mark.parametrize("width, biased", [(4, True), (2, False)])
 def test_update(device, width, biased):
+    """One token is convolved with its slot's state, which moves on."""
     batch, dim, slots = 3, 77, 8
     slot = np.array([5, 0, 3], np.int32)
     x, w, bias = (

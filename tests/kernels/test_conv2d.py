@@ -154,7 +154,8 @@ CASES = [  # batch, channels, height, width, out channels, window, stride, pad, 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_forward(device, case, dtype, last):
+def test_strides_paddings_and_groups(device, case, dtype, last):
+    """Convolutions of any stride, padding, dilation and groups agree with float64."""
     n, c, height, width, out_c, window, stride, pad, dilation, groups = case
     x, w = (
         random((n, c, height, width), dtype, 1),
@@ -207,6 +208,7 @@ def test_weight_gradient(device, stride, pad, split):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 @pytest.mark.parametrize("window", [(3, 3), (5, 7)])
 def test_depthwise(device, window, dtype):
+    """A depthwise convolution is right at the borders of the image, too."""
     n, c, height, width = 2, 3, 19, 37
     x, w = random((n, c, height, width), dtype, 6), random((c, *window), dtype, 7)
     y = device.output(x.shape, dtype)

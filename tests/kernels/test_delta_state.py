@@ -127,6 +127,7 @@ def chunks_of(begins, size):
 
 @pytest.mark.parametrize("begins", [(0, 11, 75), (0, 75)])
 def test_inverse(device, begins):
+    """The triangular matrix of each chunk is inverted."""
     heads, size = 2, 32
     a = random((75, heads, size), "fp32", 1) * np.float32(0.3)
     names, _ = chunks_of(begins, size)
@@ -179,6 +180,7 @@ def close(x, y):
     [((0, 33, 90), 100, True, 4, 3), ((0, 90), 64, False, 2, 2), ((0, 90), 128, True, 4, 1)],
 )
 def test_state(device, begins, depth, gated, warps, stages):
+    """The state that a loop carries is that of the recurrence after each chunk."""
     heads, width, size = 2, 40, 32
     scale = np.float32(0.1)
     k, w = (

@@ -145,7 +145,8 @@ def scratch(device):
 @pytest.mark.parametrize("made_on", ["host", "device"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype, head_dim", [("fp16", 64), ("bf16", 128)])
-def test_attention(device, dtype, head_dim, causal, made_on):
+def test_descriptors_of_host_and_kernel(device, dtype, head_dim, causal, made_on):
+    """Attention is right over descriptors that the host or the kernel makes."""
     z, h, n = (2, 3, 1024) if device.on_gpu else (1, 2, 128)
     q, k, v = (random((z, h, n, head_dim), dtype, seed) for seed in (1, 2, 3))
     out, m = device.output(q.shape, dtype), device.output((z, h, n), "fp32")

@@ -131,7 +131,8 @@ def _given(device, array, made_on, block):
 @pytest.mark.parametrize("made_on", ["host", "device"])
 @pytest.mark.parametrize("a_turned, b_turned", [(False, False), (False, True), (True, False)])
 @pytest.mark.parametrize("dtype, shape", [("fp16", (136, 72, 104)), ("bf16", (64, 200, 64))])
-def test_matmul(device, dtype, shape, a_turned, b_turned, made_on):
+def test_orders_and_origins_of_descriptors(device, dtype, shape, a_turned, b_turned, made_on):
+    """A GEMM is right with operands in both orders, and descriptors made on both sides."""
     (M, N, K), (block_m, block_n, block_k) = shape, (64, 64, 32)
     a, b = random((M, K), dtype, 1), random((K, N), dtype, 2)
     stored_a = np.ascontiguousarray(a.T if a_turned else a)
@@ -154,6 +155,7 @@ def test_matmul(device, dtype, shape, a_turned, b_turned, made_on):
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("shape, programs", [((256, 128, 96), 3), ((70, 328, 40), 16)])
 def test_persistent(device, shape, programs, parts, made_on):
+    """A persistent GEMM fills every tile, with the epilogue in one part or in two."""
     (M, N, K), (block_m, block_n, block_k) = shape, (64, 128, 32)
     a, b = random((M, K), "fp16", 3), random((N, K), "fp16", 4)
     out = device.output((M, N), "fp16")
@@ -167,6 +169,7 @@ def test_persistent(device, shape, programs, parts, made_on):
 
 
 def test_batches(device):
+    """Descriptors of rank 3 give the GEMM of each matrix of the batch."""
     batches, M, N, K = 3, 72, 40, 56
     a, b = random((batches, M, K), "fp16", 5), random((batches, K, N), "fp16", 6)
     out = device.output((batches, M, N), "fp32")
@@ -181,6 +184,7 @@ def test_batches(device):
 @pytest.mark.parametrize("made_on", ["host", "device"])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_split(device, parts, made_on):
+    """Parts of K that are added through a descriptor make the whole GEMM."""
     M, N, K = 80, 96, 200
     a, b = random((M, K), "fp16", 7), random((K, N), "fp16", 8)
     total = device.to(np.zeros((M, N), np.float32))

@@ -82,6 +82,7 @@ def uniform(bits):
 @pytest.mark.parametrize("seed", [123, 2**31 - 1])
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 def test_seeded(device, dtype, seed):
+    """What a seed keeps is what Philox says, and it is scaled by 1 / (1 - p)."""
     n, p = (1 << 20, 0.3) if device.on_gpu else (3000, 0.3)
     n += 11
     x, out = random(n, dtype, 1), device.output(n, dtype)

@@ -142,6 +142,7 @@ def equal_bins_kernel(x_ptr, count_ptr, low, width, n, BINS: tl.constexpr, BLOCK
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("dtype, id_type", [("fp32", "i64"), ("bf16", "i32")])
 def test_embedding(device, dtype, id_type, padded):
+    """Rows are looked up by index, and the padding index gives zeros."""
     tokens, vocab, dim = 45, 30, 70
     ids, table = random(tokens, id_type, 1, low=0, high=vocab), random((vocab, dim), dtype, 2)
     out = device.output((tokens, dim), dtype)
@@ -190,6 +191,7 @@ def test_gradient_of_runs(device):
 @pytest.mark.parametrize("reduce", ["none", "add", "amax", "amin"])
 @pytest.mark.parametrize("dtype", ["fp32", "i32", "i64"])
 def test_scatter(device, dtype, reduce):
+    """Elements go to the columns that an index names, combined as the reduction says."""
     rows, columns, out_columns = 5, 90, 120 if reduce == "none" else 17
     src, start = random((rows, columns), dtype, 7), random((rows, out_columns), dtype, 8)
     generator = np.random.default_rng(9)
@@ -219,6 +221,7 @@ def test_scatter(device, dtype, reduce):
 
 @pytest.mark.parametrize("dtype", ["fp16", "i8", "fp64"])
 def test_gather(device, dtype):
+    """Elements are taken from the columns that an index names, also by negative ones."""
     rows, columns, src_columns = 4, 100, 33
     src = random((rows, src_columns), dtype, 10)
     index = random((rows, columns), "i32", 11, low=-src_columns, high=src_columns)

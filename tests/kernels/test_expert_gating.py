@@ -43,6 +43,7 @@ def gating_kernel(
 )
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_experts(device, rows, experts, chosen, block, warps, dtype):
+    """The K likeliest experts and their renormalised weights are those of float64."""
     logits = random((rows, experts), dtype)
     weights = device.output((rows, chosen), "fp32")
     ids = device.output((rows, chosen), "i32")

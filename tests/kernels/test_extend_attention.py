@@ -114,6 +114,7 @@ def attention(q, k, v, cap):
     [(64, 0, 64, 4, 2, 0.0), (128, 64, 128, 2, 1, 0.0), (64, 0, 64, 2, 2, 4.0)],
 )
 def test_extend(device, dim, rope, value_dim, heads, kv_heads, cap):
+    """New tokens attend to the cached prefix and to those before them."""
     news, prefixes = (
         ([33, 1, 70], [20, 45, 0]) if not device.on_gpu else ([330, 1, 70], [200, 450, 0])
     )

@@ -136,6 +136,7 @@ def close(result, expected, dtype):
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 def test_swiglu(device, dtype):
+    """SwiGLU and its gradients in place are those of float64."""
     rows, n = (300, 11008) if device.on_gpu else (7, 688)
     n -= 3
     a, b, dc = (random((rows, n), dtype, seed) for seed in (1, 2, 3))
@@ -158,6 +159,7 @@ def test_swiglu(device, dtype):
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_geglu(device, dtype, exact):
+    """GEGLU on packed halves, and its gradient, are those of float64."""
     rows, n = (300, 3001) if device.on_gpu else (11, 301)
     x, dy = random((rows, 2 * n), dtype, 4), random((rows, n), dtype, 5)
     d_x, out = device.to(x.copy()), device.output((rows, n), dtype)

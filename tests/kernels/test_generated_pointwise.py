@@ -236,6 +236,7 @@ def _gelu(x):
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 def test_pointwise(device, dtype):
+    """A generated sum, GELU and permutation agree with NumPy."""
     batch, ks0 = 2, 19
     x, bias = random((batch, 128, ks0), dtype, 1), random(128, "fp32", 2)
     out = device.output((batch, ks0, 128), "fp32")
@@ -248,6 +249,7 @@ def test_pointwise(device, dtype):
 
 @pytest.mark.parametrize("rows", [33, 128])
 def test_cat(device, rows):
+    """A generated concatenation takes each column from the right array."""
     left, right = random((rows, 48), "fp32", 3), random((rows, 80), "fp32", 4)
     out = device.output((rows, 128), "fp32")
     poi_fused_cat_where[(8, 1, triton.cdiv(rows, 32))](
@@ -287,6 +289,7 @@ def test_welford_layer_norm(device, rows, columns, dtype):
 
 @pytest.mark.parametrize("nan", [False, True])
 def test_argmax(device, nan):
+    """A generated argmax finds the first largest element, or the first NaN."""
     rows, columns = 11, 333
     x = np.round(random((rows, columns), "fp32", 9) * 4) / 4
     if nan:

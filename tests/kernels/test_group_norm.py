@@ -144,7 +144,8 @@ def close(result, expected, dtype):
 @pytest.mark.parametrize("kind", ["tile", "plain tile", "welford", "welford and silu"])
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 @pytest.mark.parametrize("batch, channels, space, groups", [(2, 12, 50, 4), (3, 10, 7, 2)])
-def test_forward(device, dtype, kind, batch, channels, space, groups):
+def test_results_and_statistics(device, dtype, kind, batch, channels, space, groups):
+    """Results, means and deviations are those of float64 by both algorithms."""
     x = random((batch, channels, space), dtype, 1) + np.float32(3).astype(
         dtype.replace("fp", "float")
     )
@@ -175,6 +176,7 @@ def test_forward(device, dtype, kind, batch, channels, space, groups):
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 def test_backward(device, dtype):
+    """Gradients of the input, the weight and the bias are those of float64."""
     batch, channels, space, groups = (8, 64, 1000, 8) if device.on_gpu else (3, 12, 70, 4)
     x, dy = random((batch, channels, space), dtype, 4), random((batch, channels, space), dtype, 5)
     w = random(channels, "fp32", 6)

@@ -68,6 +68,7 @@ def equalise_kernel(x_ptr, count_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("dtype, bins", [("u8", 256), ("i32", 16), ("i64", 512)])
 @pytest.mark.parametrize("n, block, warps", [(5000, 512, 4), (333, 128, 8)])
 def test_private(device, dtype, bins, n, block, warps):
+    """Counts that programs keep to themselves are added to what was there."""
     x = random(n, dtype, 1, low=0, high=bins)
     counts = device.to(np.full(bins, 3, np.int32))
     private_kernel[(3,)](device.to(x), counts, n, BINS=bins, BLOCK=block, num_warps=warps)
@@ -76,6 +77,7 @@ def test_private(device, dtype, bins, n, block, warps):
 
 @pytest.mark.parametrize("weight", [None, "fp32", "fp16"])
 def test_atomic(device, weight):
+    """One atomic per element counts, or adds weights, and leaves out what is outside."""
     n, bins = 3001, 77
     x = random(n, "i32", 2, low=-10, high=90)
     w = random(n, weight or "fp32", 3)
@@ -93,6 +95,7 @@ def test_atomic(device, weight):
 
 @pytest.mark.parametrize("side, n", [(16, 1000), (64, 515)])
 def test_joint(device, side, n):
+    """The joint histogram of two arrays is NumPy's."""
     x, y = (random(n, "i32", seed, low=0, high=side) for seed in (4, 5))
     counts = device.output((side, side), "i32")
     joint_kernel[(1,)](device.to(x), device.to(y), counts.array, n, SIDE=side, BLOCK=64)
@@ -101,6 +104,7 @@ def test_joint(device, side, n):
 
 
 def test_equalise(device):
+    """An image is equalised by the cumulative histogram."""
     x = (np.abs(random((37, 61), "fp32", 6)) * 40 + 50).astype(np.uint8)
     counts, out = device.to(np.zeros(256, np.int32)), device.output(x.shape, "u8")
     data = device.to(x)

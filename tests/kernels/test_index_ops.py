@@ -145,6 +145,7 @@ def one_hot_triangle_kernel(
 
 @pytest.mark.parametrize("dtype", ["fp32", "i8", "i1"])
 def test_nonzero(device, dtype):
+    """The coordinates of elements that are not zero come in order."""
     x = random((31, 70), dtype, 1) * random((31, 70), "i1", 2)
     n, programs = x.size, triton.cdiv(x.size, 256)
     counts, total = device.output(programs, "i32"), device.output(1, "i32")
@@ -162,6 +163,7 @@ def test_nonzero(device, dtype):
 @pytest.mark.parametrize("right", [False, True])
 @pytest.mark.parametrize("n_edges", [100, 64, 1])
 def test_searchsorted(device, right, n_edges):
+    """Each value's place among sorted edges is NumPy's, from the left and the right."""
     edges = np.sort(random(n_edges, "i32", 3, low=-30, high=30)).astype(np.float32)
     x = random(300, "i32", 4, low=-80, high=80).astype(np.float32) / 2
     out = device.output(300, "i32")
@@ -198,6 +200,7 @@ def test_index_add(device, dtype):
 
 @pytest.mark.parametrize("cols", [40, 64])
 def test_segments(device, cols):
+    """Sums and maxima of segments are right, of empty ones too."""
     lengths = [5, 0, 33, 1, 16, 0]
     ends = np.cumsum(lengths).astype(np.int32)
     x = random((int(ends[-1]), cols), "fp32", 10)
@@ -214,6 +217,7 @@ def test_segments(device, cols):
 
 @pytest.mark.parametrize("dtype", ["fp16", "i64"])
 def test_jagged(device, dtype):
+    """Rows of several lengths are padded, and packed again."""
     lengths, most, cols = [7, 0, 20, 30, 1], 20, 50
     ends = np.cumsum(lengths).astype(np.int64)
     x = random((int(ends[-1]), cols), dtype, 11)

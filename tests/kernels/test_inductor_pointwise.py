@@ -199,6 +199,7 @@ def test_gelu_in_place(device):
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i64"])
 def test_concatenation(device, dtype):
+    """Three arrays of several widths are next to each other in the result."""
     parts = [random((31, width), dtype, 6 + width) for width in (24, 40, 13)]
     out = device.output((31, 77), dtype)
     poi_fused_cat_2[(triton.cdiv(31 * 77, 256),)](

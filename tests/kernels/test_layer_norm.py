@@ -118,7 +118,8 @@ def backward(x, w, dy, eps):
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 @pytest.mark.parametrize("m, n, block", [(7, 300, 512), (3, 1000, 128)])
-def test_forward(device, dtype, m, n, block):
+def test_results_and_statistics(device, dtype, m, n, block):
+    """Results, means and deviations of rows are those of float64."""
     x, w, b = random((m, n), dtype, 1), random(n, dtype, 2), random(n, dtype, 3)
     y, mean, rstd = device.output((m, n), dtype), device.output(m, "fp32"), device.output(m, "fp32")
     _layer_norm_fwd[(m,)](
@@ -137,6 +138,7 @@ def test_forward(device, dtype, m, n, block):
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 @pytest.mark.parametrize("m, n, groups", [(37, 200, 8), (5, 64, 16), (40, 100, 1)])
 def test_backward(device, dtype, m, n, groups):
+    """Gradients, those of the weights summed under locks, are those of float64."""
     if device.on_gpu:
         m, n = m * 40, n * 9
     x, w, dy = random((m, n), dtype, 4), random(n, dtype, 5), random((m, n), dtype, 6)

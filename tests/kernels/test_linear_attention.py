@@ -155,6 +155,7 @@ def close(result, expected, dtype):
 @pytest.mark.parametrize("with_state", [False, True])
 @pytest.mark.parametrize("dtype, K, V, BT", [("fp32", 32, 48, 16), ("bf16", 64, 64, 32)])
 def test_decay(device, dtype, K, V, BT, with_state):
+    """Chunks with decay give the results and the last state of the recurrence."""
     B, T, H = (2, 517, 4) if device.on_gpu else (1, 77, 2)
     q, k, v = (
         random((B, T, H, K), dtype, 1),

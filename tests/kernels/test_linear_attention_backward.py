@@ -141,6 +141,7 @@ def check(result, expected, size):
 )
 @pytest.mark.parametrize("shape", [(1, 77, 2), (2, 32, 1)])
 def test_gradients(device, shape, dtype, K, V, BT, BK, warps, stages):
+    """Gradients by chunks are those of the recurrence token by token."""
     B, T, H = (2, 5 * shape[1], 4) if device.on_gpu else shape
     q, k = (random((B, T, H, K), dtype, seed) for seed in (1, 2))
     v, do = (random((B, T, H, V), dtype, seed) for seed in (3, 4))

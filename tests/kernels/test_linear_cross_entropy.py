@@ -60,6 +60,7 @@ def join_kernel(Sums, Picked, Labels, Loss, rows, parts, ignored, PARTS: tl.cons
     [(50, 300, 96, 3, (32, 64, 32), 4, 3), (70, 500, 64, 1, (64, 128, 64), 4, 2), (17, 130, 160, 2, (16, 32, 32), 2, 3)],
 )  # fmt: skip
 def test_loss(device, rows, vocabulary, depth, parts, block, warps, stages):
+    """Losses from parts of the vocabulary are those of stored logits."""
     if device.on_gpu:
         rows, vocabulary = rows * 4, vocabulary * 10
     x = random((rows, depth), "bf16", 1)

@@ -193,6 +193,7 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 @pytest.mark.parametrize("dtype, shape", [("fp16", (70, 96, 64)), ("bf16", (129, 33, 75))])
 def test_linear(device, dtype, shape, activation):
+    """A linear layer with a bias and an activation agrees with float64."""
     M, N, K = shape
     a, b = (
         random((M, K), dtype, 1),
@@ -216,6 +217,7 @@ def test_linear(device, dtype, shape, activation):
 @pytest.mark.parametrize("dtype", ["fp16", "i8"])
 @pytest.mark.parametrize("shape, programs", [((100, 90, 80), 5), ((33, 65, 130), 64)])
 def test_persistent(device, shape, programs, dtype, flatten):
+    """A persistent GEMM with scales of rows and columns fills every tile."""
     M, N, K = shape
     a, b = random((M, K), dtype, 4), random((K, N), dtype, 5)
     rows = random(M, "fp32", 6)

@@ -139,6 +139,7 @@ SHAPES = [(48, 80, 256), (33, 17, 500), (16, 64, 97)]
 @pytest.mark.parametrize("parts", [1, 4])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_atomic(device, shape, parts):
+    """Parts of K that are added by atomics make the whole GEMM."""
     M, N, K = shape
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     c = device.to(np.zeros((M, N), np.float32))

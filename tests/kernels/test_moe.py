@@ -175,6 +175,7 @@ def routed(logits, k, renormalize):
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("dtype, tokens, experts, k", [("fp32", 37, 60, 4), ("bf16", 9, 8, 2)])
 def test_routing(device, dtype, tokens, experts, k, renormalize):
+    """The top k experts of each token, and their weights, are those of float64."""
     logits = random((tokens, experts), dtype, 1)
     weights, ids = device.output((tokens, k), "fp32"), device.output((tokens, k), "i32")
     route_kernel[(triton.cdiv(tokens, 4),)](

@@ -112,6 +112,7 @@ def weights(N, K, seed):
     ],
 )
 def test_mxfp4(device, kernel, dtype, M, N, K, blocks, warps, stages):
+    """A GEMM with MXFP4 weights agrees with one of the decoded weights."""
     if device.on_gpu:
         M, N, K = 4 * M, 4 * N, 4 * K
     a = random((M, K), dtype, 1)

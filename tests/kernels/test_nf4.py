@@ -135,6 +135,7 @@ def quantised(x, block):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize("n, block, per", [(64 * 37, 64, 8), (5001, 64, 16), (130, 128, 4)])
 def test_quantise(device, dtype, n, block, per):
+    """Each number gets the nearest of 16 codes of its block."""
     n = 50 * n + 1 if device.on_gpu else n
     x = random(n, dtype, n)
     x[block : block + 20] = 0
@@ -167,6 +168,7 @@ def test_middles_belong_to_the_lower_code(device):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize("n, block, per", [(64 * 37, 64, 8), (5001, 64, 16), (130, 128, 4)])
 def test_dequantise(device, dtype, n, block, per):
+    """Codes and scales give the numbers that they stand for."""
     n = 50 * n + 1 if device.on_gpu else n
     q = random(-(-n // 2), "u8", n, low=0, high=256)
     absmax = np.abs(random(triton.cdiv(n, block), "fp32", n + 1))

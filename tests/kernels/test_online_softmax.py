@@ -139,6 +139,7 @@ def softmax(x, axis=-1):
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize("n, tile", [(100, 128), (1000, 128), (777, 256)])
 def test_online(device, dtype, n, tile):
+    """The online softmax of a row of any length, with a temperature, is that of float64."""
     rows, n = (200, n * 9) if device.on_gpu else (5, n)
     tile = triton.next_power_of_2(n) if tile >= n else tile
     x = random((rows, n), dtype, 1)
@@ -170,6 +171,7 @@ def test_over_programs(device, n, block):
 
 @pytest.mark.parametrize("shape", [(9, 100), (4, 17)])
 def test_masked(device, shape):
+    """Masked elements get zero, and a row without any others is zero."""
     x, keep = random(shape, "fp16", 4), random(shape, "i1", 5)
     keep[2] = False
     out = device.output(shape, "fp16")
@@ -189,6 +191,7 @@ def test_masked(device, shape):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_backward(device, log):
+    """The gradients of softmax and log-softmax are those of float64."""
     shape = (6, 333)
     y, dy = softmax(random(shape, "fp32", 6)), random(shape, "fp32", 7)
     y = np.log(y) if log else y

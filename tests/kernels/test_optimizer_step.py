@@ -118,6 +118,7 @@ def adamw(p, g, m, v, lr, beta1, beta2, eps, decay, step):
 
 @pytest.mark.parametrize("dtype, master", [("fp32", False), ("bf16", True), ("fp16", True)])
 def test_adamw(device, dtype, master):
+    """A step of AdamW is that of float64, with and without a copy of the parameters in fp32."""
     n = 1000
     settings = (1e-2, 0.9, 0.95, 1e-8, 0.1)
     p = random(n, dtype, 1)
@@ -145,6 +146,7 @@ def test_adamw(device, dtype, master):
 
 
 def test_lion(device):
+    """A step of Lion is that of float64, with zero gradients too."""
     n = 777
     p, g, m = (random(n, "fp32", seed) for seed in (5, 6, 7))
     g[::50] = m[::50] = 0

@@ -84,6 +84,7 @@ def address(array):
     [(1, 1, 128, None), (2, 4, 144, np.uint64), (2, 1, 128, np.int64), (3, 2, 100, np.int64)],
 )
 def test_adapters(device, slices, splits, depth, kind):
+    """Rows are multiplied by the weights whose address the table has."""
     rows, n = 40, 16
     x = random((rows, depth), "bf16", 1)
     weights = [random((3, n, depth), "bf16", 2 + i) for i in range(slices)]

@@ -125,7 +125,8 @@ def close(result, expected, dtype):
 
 @pytest.mark.parametrize("early, offset", [(True, 0.0), (False, 1.0)])
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
-def test_forward(device, dtype, early, offset):
+def test_strided_rows(device, dtype, early, offset):
+    """Rows of a strided array are normalised, cast before the weight or after it."""
     rows, n = (300, 4097) if device.on_gpu else (9, 519)
     whole, w = random((rows, n + 13), dtype, 1), random(n, dtype, 2)
     y, rstd = device.output((rows, n), dtype), device.output(rows, "fp32")
@@ -141,6 +142,7 @@ def test_forward(device, dtype, early, offset):
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize("rows, n, programs", [(23, 300, 4), (3, 64, 8)])
 def test_backward(device, dtype, rows, n, programs):
+    """Gradients of the input, and partial sums of those of the weight, are those of float64."""
     x, w, dy = random((rows, n), dtype, 3), random(n, dtype, 4), random((rows, n), dtype, 5)
     _, rstd = rms_norm(x, w, 1e-6)
     dx, dw = device.output((rows, n), dtype), device.output((programs, n), "fp32")

@@ -88,6 +88,7 @@ def turned_halves(x, theta):
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("dtype, head_dim", [("fp32", 64), ("bf16", 96), ("fp16", 128)])
 def test_halves(device, dtype, head_dim, backward):
+    """Halves of queries and keys are rotated in place, and back."""
     tokens = 1000 if device.on_gpu else 21
     q_heads, k_heads = 6, 2
     q, k = (
@@ -114,6 +115,7 @@ def test_halves(device, dtype, head_dim, backward):
 @pytest.mark.parametrize("rotary", [64, 32])
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 def test_neighbours(device, dtype, rotary):
+    """Neighbours are rotated, and what is not rotary stays."""
     tokens, heads, head_dim = (517, 4, 64) if device.on_gpu else (53, 3, 64)
     x = random((tokens, heads, head_dim), dtype, 4)
     out = device.output(x.shape, dtype)

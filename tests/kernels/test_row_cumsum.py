@@ -93,6 +93,7 @@ def check_sums(result, x, expected):
     "dtype, shape", [("fp32", (5, 300)), ("fp16", (9, 129)), ("fp32", (1, 17))]
 )
 def test_carried(device, dtype, shape, reverse):
+    """Prefix sums that one program carries are right from both ends."""
     x, out = random(shape, dtype, 1), device.output(shape, "fp32")
     carried_cumsum_kernel[(triton.cdiv(shape[0], 4),)](
         device.to(x), out.array, *shape, ROWS=4, COLS=64, REVERSE=reverse

@@ -142,6 +142,7 @@ def bitonic_argsort_kernel(x_ptr, out_ptr, id_ptr, N: tl.constexpr, LOG: tl.cons
 
 
 def test_penalties(device):
+    """Logits are divided and lowered by how often their tokens have come."""
     rows, vocab = 3, 300
     logits, counts = (
         random((rows, vocab), "fp32", 1),

@@ -142,6 +142,7 @@ def model(u, delta, A, B, C, D):
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize("dtype, dstate", [("fp32", 16), ("bf16", 12)])
 def test_stepped(device, dtype, dstate, gated):
+    """A scan step by step gives the outputs and the last state of float64."""
     batch, dim, length = (3, 200, 300) if device.on_gpu else (2, 21, 40)
     u, delta, z = (random((batch, dim, length), dtype, seed) for seed in (1, 2, 3))
     B, C = (random((batch, dstate, length), dtype, seed) for seed in (4, 5))
@@ -163,6 +164,7 @@ def test_stepped(device, dtype, dstate, gated):
     "length, channels, block", [(100, 37, (32, 16)), (17, 5, (64, 8)), (64, 64, (16, 64))]
 )
 def test_blocks(device, length, channels, block):
+    """A scan by blocks is that of the recurrence."""
     if device.on_gpu:
         length, channels = length * 10, channels * 5
     a = 1 / (1 + np.exp(-random((length, channels), "fp32", 8)))

@@ -131,7 +131,8 @@ def unique_kernel(x_ptr, out_ptr, count_ptr, inverse_ptr, n, BLOCK: tl.constexpr
 @pytest.mark.parametrize(
     "dtype, rows, cols, row_block", [("fp32", 13, 100, 4), ("i32", 5, 256, 1), ("fp16", 33, 7, 32), ("i64", 6, 33, 2)]
 )  # fmt: skip
-def test_rows(device, dtype, rows, cols, row_block, descending):
+def test_rows_of_a_tile(device, dtype, rows, cols, row_block, descending):
+    """Rows of a tile are sorted in both directions."""
     x = random((rows, cols), dtype, 1)
     last = float("inf") if x.dtype.kind == "f" else 10**6
     out = device.output(x.shape, dtype)
@@ -196,6 +197,7 @@ def test_radix_sort(device, n):
 
 @pytest.mark.parametrize("n", [200, 256, 1])
 def test_unique(device, n):
+    """Distinct values, their number and the place of each element are NumPy's."""
     x = random(n, "i16", 6, low=-40, high=40)
     out, inverse, count = (device.output(size, "i32") for size in (n, n, 1))
     unique_kernel[(1,)](device.to(x), out.array, count.array, inverse.array, n, BLOCK=256)

@@ -173,6 +173,7 @@ def by_token(x, dt, A, B, C, D, bias, initial):
 
 @pytest.mark.parametrize("dtype, initial", [("fp32", True), ("fp16", False)])
 def test_chunks(device, dtype, initial):
+    """Five kernels over chunks give the outputs and states of the recurrence."""
     b, length, heads, groups = (2, 500, 8, 2) if device.on_gpu else (1, 75, 4, 2)
     P, N, CHUNK, BLOCK = (64, 64, 64, 32) if device.on_gpu else (32, 16, 32, 16)
     chunks = triton.cdiv(length, CHUNK)

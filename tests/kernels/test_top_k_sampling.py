@@ -133,6 +133,7 @@ def test_rounds_of_argmax(device, count, k):
 
 
 def test_nucleus(device):
+    """What top-p and min-p leave is renormalised, and the rest is zero."""
     rows, count = 6, 300
     x = random((rows, count), "fp32", 4) * 2
     top_p = np.array([0.9, 0.5, 0.05, 0.99, 0.7, 0.8], np.float32)

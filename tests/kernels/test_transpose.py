@@ -106,6 +106,7 @@ def roll_flip_kernel(
     [(70, 45, 32, 16, 4), (33, 129, 64, 64, 8), (5, 300, 8, 128, 1)],
 )
 def test_transpose(device, dtype, rows, cols, row_block, col_block, warps):
+    """A transpose in tiles has every element in its place."""
     x = random((rows, cols), dtype, 1)
     out = device.output((cols, rows), dtype)
     transpose_kernel[(triton.cdiv(rows, row_block), triton.cdiv(cols, col_block))](
@@ -116,6 +117,7 @@ def test_transpose(device, dtype, rows, cols, row_block, col_block, warps):
 
 
 def test_strided(device):
+    """Views of any strides are transposed, and what is between them is untouched."""
     x = random((90, 64), "fp32", 2)
     data, out = device.to(x), device.output((64, 60), "fp32")
     view, target = data[::3, 5:], out.array[3:62, ::2]
@@ -156,6 +158,7 @@ def test_permute_heads(device, dtype, dim, warps):
 
 @pytest.mark.parametrize("patch, patches", [(4, 8), (16, 2)])
 def test_patches(device, patch, patches):
+    """Patches of an image come one after the other."""
     rows, cols = 48, 96 if patch == 16 else 64
     x = random((rows, cols), "fp16", 6)
     out = device.output(x.size, "fp16")
@@ -168,6 +171,7 @@ def test_patches(device, patch, patches):
 
 @pytest.mark.parametrize("flip", [False, True])
 def test_roll(device, flip):
+    """Elements are rolled along both dimensions, of a reversed array too."""
     x = random((11, 50), "i32", 7)
     out = device.output(x.shape, "i32")
     roll_flip_kernel[(11,)](device.to(x), out.array, 11, 50, 4, 13, COLS=64, FLIP=flip)

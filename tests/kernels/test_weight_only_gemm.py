@@ -165,6 +165,7 @@ def problem(dtype, M, N, K, group, seed):
     "dtype, M, N, K, group", [("fp16", 5, 72, 128, 32), ("bf16", 33, 64, 192, 64)]
 )
 def test_gptq(device, dtype, M, N, K, group, ordered):
+    """A GEMM with weights in GPTQ's packing is right for groups in any order."""
     a, q, zeros, scales = problem(dtype, M, N, K, group, 1)
     groups = np.arange(K, dtype=np.int32) // group
     if ordered:
@@ -182,6 +183,7 @@ def test_gptq(device, dtype, M, N, K, group, ordered):
 @pytest.mark.parametrize("split", [1, 4])
 @pytest.mark.parametrize("M, N, K", [(7, 80, 256), (40, 128, 320)])
 def test_awq(device, M, N, K, split):
+    """A GEMM with weights in AWQ's packing is right in parts of K."""
     group = 64
     a, q, zeros, scales = problem("fp16", M, N, K, group, 5)
     out = device.output((split, M, N), "fp32")

@@ -47,6 +47,7 @@ def test_4_bits(kind, blocksize, dtype):
 
 @pytest.mark.parametrize("steps", [3])
 def test_adam(steps):
+    """Steps of Adam give what torch's optimiser gives."""
     p = torch.randn(1000, device="cuda")
     ours, m, v = p.clone(), torch.zeros_like(p), torch.zeros_like(p)
     theirs = p.clone().requires_grad_()

@@ -194,6 +194,7 @@ def reference_of(name, inputs):
 @pytest.mark.parametrize("t", TIMES)
 @pytest.mark.parametrize("name", OPS)
 def test_layer(name, t, dtype, agrees):
+    """Results and gradients of each layer agree with its plain form in torch."""
     module, _, make, change = OPS[name]
     inputs = leaves(make(t, dtype))
     plain = leaves({key: value.detach() for key, value in inputs.items()})
@@ -224,6 +225,7 @@ def test_layer(name, t, dtype, agrees):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(5, 64), (3, 33, 300), (257, 1024)])
 def test_norms(shape, dtype, agrees):
+    """LayerNorm and RMSNorm agree with torch's."""
     from fla.modules import LayerNorm, RMSNorm
 
     x = normal(*shape, dtype=dtype)

@@ -44,6 +44,7 @@ def tensors(value):
 
 @pytest.mark.parametrize("info,dtype", covered())
 def test_operator(info, dtype):
+    """An operator agrees with torch's own on torch's samples."""
     samples = info.sample_inputs("cuda", dtype, requires_grad=False)
     for sample in itertools.islice(samples, SAMPLES):
         call = (sample.input, *sample.args)

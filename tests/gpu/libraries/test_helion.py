@@ -52,19 +52,22 @@ def random(*shape, dtype=torch.float32):
 
 @pytest.mark.parametrize("shape", [(128, 64), (33, 1001)])
 def test_add(shape):
+    """The generated sum of two arrays is torch's."""
     x, y = random(*shape), random(*shape)
     torch.testing.assert_close(add(x, y), x + y)
 
 
 @pytest.mark.parametrize("shape", [(64, 256), (100, 777)])
 def test_softmax(shape):
+    """The generated softmax of rows is torch's."""
     x = random(*shape)
     torch.testing.assert_close(softmax(x), torch.softmax(x, 1))
 
 
 @pytest.mark.parametrize("m,n,k", [(128, 128, 128), (200, 72, 1000)])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_matmul(m, n, k, dtype):
+def test_generated_gemm(m, n, k, dtype):
+    """The generated GEMM agrees with torch's."""
     x, y = random(m, k, dtype=dtype), random(k, n, dtype=dtype)
     torch.testing.assert_close(matmul(x, y), x @ y, rtol=2e-2, atol=2e-1)
 

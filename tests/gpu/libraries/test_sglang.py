@@ -76,6 +76,7 @@ def test_prefill_attention(causal, agrees):
 
 @pytest.mark.parametrize("m", [3, 70])
 def test_int8(m, agrees):
+    """Rows and groups are quantised to int8 within half a step."""
     x, w = normal(m, 256), normal(128, 256)
     tokens = function("quantization.int8_kernel.per_token_quant_int8")
     found, scales = tokens(x)
@@ -117,6 +118,7 @@ def test_scaled_mm(kind, agrees):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp8"])
 def test_experts(kind, weighted, agrees):
+    """The grouped GEMM of experts agrees with a GEMM for each token."""
     call = function("moe.fused_moe_triton_kernels.invoke_fused_moe_kernel")
     tl = importlib.import_module("triton.language")
     dtype = torch.float16 if kind == "fp16" else torch.bfloat16
@@ -149,6 +151,7 @@ def test_experts(kind, weighted, agrees):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_lora(dtype, agrees):
+    """Adapters of several ranks add their scaled products to the rows that name them."""
     info = importlib.import_module("sglang.srt.lora.utils").LoRABatchInfo
     lengths, who = (7, 20, 18), ints([1, 0, 2])
     batch = info(

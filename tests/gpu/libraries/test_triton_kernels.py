@@ -31,6 +31,7 @@ def routed(tokens):
 
 @pytest.mark.parametrize("tokens,experts,k", [(33, 8, 2), (200, 128, 4)])
 def test_topk(tokens, experts, k, agrees):
+    """The k largest of a row, their indices and their softmax are torch's."""
     # Distinct values, so that the choice is one.
     x = torch.stack([torch.randperm(experts) for _ in range(tokens)]).cuda().half() / 16
     values, indices, _ = topk.topk(x, k)
@@ -43,6 +44,7 @@ def test_topk(tokens, experts, k, agrees):
 
 @pytest.mark.parametrize("tokens", [5, 200])
 def test_routing(tokens):
+    """Tokens are gathered by expert, and scattered to where they were."""
     data, gather, scatter, experts, _ = routed(tokens)
     counts = torch.bincount(experts.flatten(), minlength=EXPERTS)
     assert torch.equal(data.expt_hist.long(), counts)
@@ -58,6 +60,7 @@ def test_routing(tokens):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("m,n,k", [(64, 128, 128), (100, 200, 320)])
 def test_dense(m, n, k, dtype, agrees):
+    """A GEMM with a bias agrees with torch's."""
     x, w = normal(m, k, dtype=dtype), normal(k, n, dtype=dtype)
     bias = normal(n, dtype=torch.float32)
     found = matmul.matmul_ogs(x, w, bias)
@@ -67,6 +70,7 @@ def test_dense(m, n, k, dtype, agrees):
 @pytest.mark.parametrize("tokens", [5, 200])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_experts(tokens, dtype, agrees):
+    """Both GEMMs of a layer of experts, with what is between them, agree with torch's."""
     n, k = 128, 192
     data, gather, scatter, experts, weights = routed(tokens)
     x, bias = normal(tokens, k, dtype=dtype), normal(EXPERTS, 2 * n, dtype=torch.float32)
@@ -83,6 +87,7 @@ def test_experts(tokens, dtype, agrees):
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.float8_e4m3fn])
 def test_mxfp(kind, agrees):
+    """Quantising to MXFP and back gives the codes of the plain form in torch."""
     x = normal(64, 256, dtype=torch.bfloat16)
     packed, scales = mxfp.downcast_to_mxfp(x, kind, axis=1)
     theirs = mxfp.downcast_to_mxfp_torch(x, kind, axis=1)

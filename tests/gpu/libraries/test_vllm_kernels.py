@@ -58,6 +58,7 @@ def awq(rows, columns):
 
 @pytest.mark.parametrize("m", [3, 40])
 def test_awq(m, agrees):
+    """Weights in AWQ's packing are dequantised, and multiplied, as in torch."""
     (w, words), (z, zeros) = awq(256, 128), awq(2, 128)
     scales = torch.rand(2, 128, device="cuda", dtype=torch.float16) / 8
     expected = (w - z.repeat_interleave(128, 0)) * scales.repeat_interleave(128, 0)
@@ -116,6 +117,7 @@ def test_min_p_and_temperature():
 
 
 def test_rejection():
+    """Drafts are accepted up to the first that differs from the best token."""
     module = importlib.import_module("vllm.v1.sample.rejection_sampler")
     drafts, ends = [[3, 4, 5], [7, 8], [9]], ints([3, 5, 6])
     best, bonus = [[3, 4, 6], [7, 8], [1]], [20, 21, 22]
@@ -132,6 +134,7 @@ def test_rejection():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_lora(dtype, agrees):
+    """Each row gets the products with its own adapter, or nothing."""
     ops = importlib.import_module("vllm.lora.ops.triton_ops")
     rank, hidden, out, who = 16, 256, 192, ints([0, 1, 1, -1, 2, 0, 0, 2, 1] * 5)
     meta = ops.LoRAKernelMeta.make(3, 64, "cuda")
@@ -153,6 +156,7 @@ def test_lora(dtype, agrees):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp8"])
 def test_experts(kind, weighted, agrees):
+    """The grouped GEMM of experts agrees with a GEMM for each token."""
     call = function(f"{LAYERS}.fused_moe.fused_moe.invoke_fused_moe_triton_kernel")
     tl = importlib.import_module("triton.language")
     dtype = torch.float16 if kind == "fp16" else torch.bfloat16

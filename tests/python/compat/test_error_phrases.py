@@ -219,6 +219,7 @@ def advanced(p):
 
 @pytest.mark.parametrize("kernel, phrases, arrays, args", CASES)
 def test_message(kernel, phrases, arrays, args):
+    """The message of a refusal has the phrases that others look for."""
     with pytest.raises(triton.CompilationError) as caught:
         kernel[(1,)](*(np.ones(16, dtype) for dtype in arrays), *args)
     for phrase in phrases:

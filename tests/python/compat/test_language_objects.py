@@ -89,6 +89,7 @@ def test_types_of_strings():
 
 
 def test_values():
+    """Constants and tuples of constants compare and convert as in Triton."""
     assert core.CONSTEXPR_0 == 0 and isinstance(core.CONSTEXPR_0, core.base_value)
     three = tl.constexpr(3)
     assert three.type == tl.constexpr_type(3) != tl.constexpr_type(4)

@@ -111,7 +111,8 @@ def check_plain(kernel, arguments, num_warps):
         (described, (3, 2, 1), {}),
     ],
 )
-def test_gemms(device, kernel, grid, options):
+def test_launched_gemm(device, kernel, grid, options):
+    """A launcher that is given only the parameters gets the right GEMM."""
     M, N, K = 128, 192, 256
     arch = on_gpu(device)
     made = compiled(kernel, MATMUL, BLOCKS, arch, launch_abi="triton", **options)
@@ -123,7 +124,8 @@ def test_gemms(device, kernel, grid, options):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention(device, causal):
+def test_launched_attention(device, causal):
+    """A launcher that is given only the parameters gets the right attention."""
     arch, (length, head) = on_gpu(device), (200, 64)
     constants = {"HEAD": head, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": causal}
     made = compiled(attention_kernel, "*fp16 *fp16 *fp16 *fp32 fp32 i32", constants, arch, False)

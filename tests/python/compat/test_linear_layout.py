@@ -35,6 +35,7 @@ def place_of(layout, index):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_maps(seed):
+    """A layout maps each index as its definition says, and its properties are those of the map."""
     layout, outs = drawn(random.Random(seed))
     places = [tuple(place_of(layout, index).values()) for index in indices(layout)]
     for index in indices(layout):

@@ -145,6 +145,7 @@ def written_arrays(flow, names):
 @pytest.mark.parametrize("numbers_are_constants", [False, True], ids=["numbers", "constants"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_written(case, numbers_are_constants):
+    """The analysis finds the arrays that a kernel writes, and no others."""
     module = module_of(case.function, case.values, numbers_are_constants=numbers_are_constants)
     assert module.verify()
     flow = Flow(module)

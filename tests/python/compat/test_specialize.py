@@ -135,6 +135,7 @@ def test_integers_beyond_64_bits(number):
 
 
 def test_paths():
+    """Paths into nested values lead to what was looked for."""
     values = ["D", None, ("", ("D", 3)), [["x"]]]
     paths = find_paths_if(values, lambda _, value: isinstance(value, str))
     assert paths == [(0,), (2, 0), (2, 1, 0), (3, 0, 0)]

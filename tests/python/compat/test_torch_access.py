@@ -23,6 +23,7 @@ def axpy(out, x, y, a, n, BLOCK: tl.constexpr):
 
 
 def test_probes():
+    """Versions, backends and targets answer torch's probes."""
     from pantile.backends import backends
     from pantile.compiler.compiler import make_backend, triton_key
     from pantile.runtime.driver import driver

@@ -109,6 +109,7 @@ def test_names_of_all():
 
 
 def test_versions():
+    """The stand-in has a version of Triton's, as a module and as a distribution."""
     out = run(
         SETUP
         + """
@@ -183,6 +184,7 @@ def test_another_triton_on_the_path_is_not_found(tmp_path):
 
 
 def test_uninstall():
+    """After `uninstall`, `import triton` no longer finds us."""
     run(
         SETUP
         + """

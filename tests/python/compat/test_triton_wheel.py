@@ -61,6 +61,7 @@ def test_what_is_inside(installed):
 
 @pytest.mark.parametrize("program", [PROGRAM, "import triton.language\n" + PROGRAM])
 def test_import(installed, program):
+    """`import triton` finds the installed wheel."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, str(installed[1])])}
     environment.pop("PANTILE_AS_TRITON", None)
     said = run(sys.executable, "-c", program, pantile.__version__, env=environment)

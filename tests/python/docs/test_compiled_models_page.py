@@ -53,6 +53,7 @@ def cells_of(text, name, heading):
 
 
 def test_page(tmp_path):
+    """The page has the ratios of the measured rows."""
     found = made_up(random.Random(3))
     script = page_script()
     text = script.page(script.kept(found))

@@ -71,6 +71,7 @@ def test_listings_of_stages():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links(page):
+    """Every link of a page leads to a file, and to a heading in it."""
     wrong = []
     for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(page))):
         if re.match(r"[a-z]+:", link):

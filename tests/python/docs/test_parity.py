@@ -85,6 +85,7 @@ def patterned(out):
 
 
 def test_filecheck():
+    """Patterns of FileCheck are compared with the IR of a kernel."""
     text = _filecheck.run_parser(patterned, (tl.int32,))
     assert "tile.store" in text.str_nodebug()
     try:

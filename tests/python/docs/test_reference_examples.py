@@ -46,6 +46,7 @@ def check(device, entry, folder):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_example(device, entry, tmp_path):
+    """The example of an entry prints and computes what its page says."""
     if entry.only == "gpu" and not device.on_gpu:
         pytest.skip("the example is for a GPU")
     check(device, entry, tmp_path)

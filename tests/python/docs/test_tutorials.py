@@ -12,6 +12,7 @@ TUTORIALS = sorted((Path(__file__).resolve().parents[3] / "tutorials").glob("[0-
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorial(path, tmp_path):
+    """A tutorial runs as it ships, and agrees with the library."""
     script = [compiled_kernels.__file__, path] if compiled_kernels.FOLDER else [path]
     done = subprocess.run(
         [sys.executable, *script], cwd=tmp_path, capture_output=True, text=True, timeout=500
@@ -22,6 +23,7 @@ def test_tutorial(path, tmp_path):
 
 
 def test_demo(tmp_path):
+    """The demonstration reports the device and its errors, and succeeds."""
     command = [
         sys.executable,
         "-m",

@@ -143,6 +143,7 @@ def run_tf32(device, blocks, orders):
 @pytest.mark.parametrize("orders", ["rr", "rc", "cr", "cc"])
 @pytest.mark.parametrize("blocks", [(192, 64, 32, 8, 3), (64, 96, 24, 4, 3), (128, 192, 48, 8, 2)])
 def test_tf32(device, blocks, orders):
+    """Dots of tf32 in all orders of operands agree with NumPy, and use wgmma."""
     compiled = run_tf32(device, blocks, orders)
     if orders == "rc":
         reaches(device, compiled, "wgmma")

@@ -37,6 +37,7 @@ def messages(compiled):
 @pytest.mark.parametrize("orders", ["rr", "rc", "cr"])
 @pytest.mark.parametrize("blocks, instruction, warps", SHARED_OUT)
 def test_gemm(device, blocks, instruction, warps, orders):
+    """A GEMM by three warp groups agrees with NumPy, and uses wgmma, TMA and a producer."""
     compiled = run(device, "fp16", "fp16", blocks, orders)
     reaches(device, compiled, f"wgmma {instruction}", "via tma", "producer: ")
     reaches(device, compiled, f"consumers: {blocks[3]} warps")
@@ -66,6 +67,7 @@ def test_other_types(device, blocks, dtype):
     "blocks", [(192, 64, 32, 12, 3), (64, 192, 32, 12, 3), (128, 64, 32, 12, 2)]
 )
 def test_tf32(device, blocks, orders):
+    """Dots of tf32 by three warp groups agree with NumPy, and use wgmma."""
     compiled = run_tf32(device, blocks, orders)
     if orders == "rc":
         reaches(device, compiled, "wgmma")
@@ -104,7 +106,8 @@ ATTENTION = [
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("head, blocks, num_warps, reached", ATTENTION)
-def test_attention(device, head, blocks, num_warps, reached, causal):
+def test_attention_of_three_warp_groups(device, head, blocks, num_warps, reached, causal):
+    """Attention by three warp groups agrees with NumPy, and uses wgmma."""
     length = 384
     q, k, v = (random((2, length, head), "fp16", seed) for seed in range(3))
     out = device.output(q.shape, "fp32")

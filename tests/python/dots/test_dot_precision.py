@@ -18,6 +18,7 @@ def errors(result, a, b):
 @pytest.mark.parametrize("shape", [(64, 64, 64), (16, 32, 128), (128, 64, 32)], ids=str)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_precision(device, precision, shape):
+    """Each input precision keeps the bits that it promises."""
     M, N, K = shape
     a, b = random((M, K), "fp32", 1), random((K, N), "fp32", 2)
     result = run(device, a, b, "fp32", precision=precision)
@@ -26,6 +27,7 @@ def test_precision(device, precision, shape):
 
 @pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
 def test_accumulator(device, precision):
+    """An accumulator adds no error beyond that of the input precision."""
     a, b = random((64, 32), "fp32", 3), random((32, 64), "fp32", 4)
     acc = random((64, 64), "fp32", 5) * 100
     result = run(device, a, b, "fp32", acc, precision=precision)

@@ -131,11 +131,13 @@ def check(result, a, b, start=0.0):
 @pytest.mark.parametrize("rhs", ["e2m1", "e4m3", "e5m2", "bf16"])
 @pytest.mark.parametrize("lhs", ["e2m1", "e4m3", "e5m2", "bf16"])
 def test_formats(device, lhs, rhs):
+    """Every pair of formats agrees with float64."""
     check(*run(device, (lhs, rhs), (32, 32, 64)))
 
 
 @pytest.mark.parametrize("formats", [("fp16", "fp16"), ("e2m1", "fp16"), ("fp16", "e5m2")])
 def test_fp16(device, formats):
+    """An operand in fp16 needs no scales."""
     kinds = tuple(None if form == "fp16" else "e8m0" for form in formats)
     check(*run(device, formats, (64, 32, 64), kinds))
 
@@ -155,6 +157,7 @@ def test_scales_of_groups_of_16(device):
 
 
 def test_accumulator(device):
+    """An accumulator is added once."""
     check(*run(device, ("e2m1", "e4m3"), (64, 32, 64), acc=True), 3.0)
 
 
@@ -183,6 +186,8 @@ def test_smallest_scale_is_no_zero(device):
 
 
 def test_errors(device):
+    """What cannot be scaled or packed is refused with a reason."""
+
     def message(*args, **options):
         with pytest.raises(triton.CompilationError) as raised:
             run(device, *args, **options)

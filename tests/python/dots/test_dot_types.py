@@ -88,6 +88,7 @@ SHAPES = [(64, 64, 64), (128, 32, 32), (16, 16, 32), (32, 128, 64)]
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("dtype", RESULTS)
 def test_floats(device, dtype, shape, b_transposed):
+    """A dot of every float type and shape, with an accumulator, agrees with float64."""
     M, N, K = shape
     a, b = random((M, K), dtype, 1), random((K, N), dtype, 2)
     acc = random((M, N), RESULTS[dtype], 3)
@@ -97,6 +98,7 @@ def test_floats(device, dtype, shape, b_transposed):
 @pytest.mark.parametrize("shape", [*SHAPES, (256, 64, 128)], ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("b_transposed", [False, True], ids=["kn", "nk"])
 def test_int8(device, shape, b_transposed):
+    """A dot of int8 is exact, with an accumulator."""
     M, N, K = shape
     a = random((M, K), "i8", 4, low=-128, high=128)
     b = random((K, N), "i8", 5, low=-128, high=128)
@@ -126,6 +128,7 @@ def test_fp16_accumulator(device, dtype, M):
 @pytest.mark.parametrize("warps", [1, 2, 8])
 @pytest.mark.parametrize("dtype", ["fp16", "fp8e4nv", "i8", "fp32", "fp64"])
 def test_warps(device, dtype, warps):
+    """The number of warps does not change a dot."""
     out = {"i8": "i32", "fp64": "fp64"}.get(dtype, "fp32")
     for M, N, K in [(64, 64, 32), (16, 32, 64), (128, 16, 32)]:
         a, b = random((M, K), dtype, 12), random((K, N), dtype, 13)
@@ -198,6 +201,7 @@ def batched_kernel(
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp8e5", "i8", "tf32", "fp32", "fp64"])
 @pytest.mark.parametrize("batch", [(1, 4), (2, 2), (1, 1)], ids=str)
 def test_batches(device, dtype, batch):
+    """A dot of rank 3 or 4 is a dot for each matrix."""
     M, N, K = 16, 32, 32
     kind = "fp32" if dtype == "tf32" else dtype
     a, b = random((*batch, M, K), kind, 20), random((*batch, K, N), kind, 21)
@@ -319,6 +323,8 @@ def test_k_has_a_minimum(device, dtype, k):
 
 
 def test_errors(device):
+    """Operands of wrong types or precisions are refused with a reason."""
+
     def square(dtype):
         return random((32, 32), dtype, low=0)
 

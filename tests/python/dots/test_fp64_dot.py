@@ -39,6 +39,7 @@ SHAPES += [(4, 16, 32), (16, 4, 32), (8, 64, 16), (64, 1, 16), (2, 2, 64)]
 @pytest.mark.parametrize("b_transposed", [False, True], ids=["kn", "nk"])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
 def test_shapes(device, shape, b_transposed, warps):
+    """Whole numbers are exact, and others right to 1e-15 of the terms' size."""
     M, N, K = shape
     a, b, acc = whole((M, K), 1), whole((K, N), 2), whole((M, N), 3)
     result = run(device, a, b, "fp64", acc, b_transposed, warps=warps)
@@ -148,6 +149,7 @@ def batch_kernel(
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("shape", [(4, 16, 32, 16), (2, 32, 8, 32), (1, 8, 16, 16)], ids=str)
 def test_batches(device, shape, transposed):
+    """A batch of dots of whole numbers is exact."""
     B, M, N, K = shape
     a, b = whole((B, M, K), 10), whole((B, K, N), 11)
     stored = np.ascontiguousarray(b.transpose(0, 2, 1)) if transposed else b
@@ -170,6 +172,7 @@ def descriptor_kernel(c_ptr, a_ptr, b_ptr, M, N, K, BLOCK: tl.constexpr, BK: tl.
 
 @pytest.mark.parametrize("problem", [(64, 64, 64), (72, 40, 50)], ids=str)
 def test_descriptors(device, problem):
+    """A GEMM over descriptors of fp64 is exact for whole numbers."""
     M, N, K = problem
     a, b = whole((M, K), 12), whole((K, N), 13)
     out = device.output((M, N), "fp64")

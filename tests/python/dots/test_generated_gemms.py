@@ -207,6 +207,7 @@ def launch(device, kernel, style, number):
 
 @pytest.mark.parametrize("number", range(48))
 def test_generated(device, number, tmp_path):
+    """A generated kernel agrees with float64."""
     style = draw(number)
     path = tmp_path / f"generated_{number}.py"
     path.write_text(text(style))

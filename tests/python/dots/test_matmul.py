@@ -137,6 +137,7 @@ def test_odd_shapes(device, shape):
 
 
 def test_bf16(device):
+    """A GEMM of bf16 agrees with float64 at odd shapes."""
     a, b = random((65, 100), "bf16", 13), random((100, 77), "bf16", 14)
     check_product(run_masked(device, a, b, "bf16"), a, b)
 
@@ -214,6 +215,7 @@ def test_operands_that_barely_fit(device, shape, dtype):
 
 
 def test_batch(device):
+    """A batch of GEMMs agrees with float64."""
     a, b = random((3, 50, 70), "fp16", 21), random((3, 70, 33), "fp16", 22)
     check_product(run_masked(device, a, b, "fp16"), a, b)
 

@@ -78,6 +78,7 @@ def raised(compiled):
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64], ids=["i32", "i64"])
 def test_groups(device, kind):
+    """Groups of rows that start anywhere are multiplied by TMA."""
     a, b, parts = groups()
     out = device.output((SHAPES[0], SHAPES[1]), "fp32")
     compiled = run_groups(device, grouped, a, b, out, STARTS.astype(kind))

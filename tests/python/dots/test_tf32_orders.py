@@ -82,6 +82,7 @@ def operands(M, N, K, seed):
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 @pytest.mark.parametrize("orders", ORDERS)
 def test_orders(device, orders, block):
+    """Operands in every order give the right dot."""
     bm, bn, bk, _ = block
     a, b = operands(2 * bm, bn, 5 * bk, 1)
     check(run(device, a, b, orders, block), a, b)
@@ -90,6 +91,7 @@ def test_orders(device, orders, block):
 @pytest.mark.parametrize("stages", [1, 2, 4])
 @pytest.mark.parametrize("orders", ORDERS)
 def test_stages(device, orders, stages):
+    """The number of stages does not change a dot."""
     a, b = operands(64, 128, 224, 3)
     check(run(device, a, b, orders, (64, 64, 32, 4), stages), a, b)
 

@@ -67,6 +67,7 @@ def relu(function):
     ],
 )
 def test_integers(driver, instruction, dtype, reference):
+    """An integer instruction computes what NumPy does."""
     rng, limits = np.random.default_rng(), np.iinfo(dtype)
     a, b = (
         rng.integers(limits.min, limits.max, 4 * LANES // limits.dtype.itemsize, dtype)
@@ -78,6 +79,7 @@ def test_integers(driver, instruction, dtype, reference):
 @pytest.mark.parametrize("dtype, suffix", [(np.float32, "f32"), (np.float16, "f16x2")])
 @pytest.mark.parametrize("instruction", ["add", "sub", "mul", "add.sat", "mul.sat", "min", "max"])
 def test_floats(driver, instruction, dtype, suffix):
+    """A float instruction computes what NumPy does, with its modifiers."""
     rng = np.random.default_rng()
     a, b = (rng.standard_normal(4 * LANES // dtype().itemsize).astype(dtype) for _ in range(2))
     functions = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum}

@@ -203,6 +203,7 @@ def test_no_batch_begins_after_the_time(driver, played, tmp_path):
 
 
 def test_verdicts(bench):
+    """An error is reported where it is larger than twice the other's, or is no number."""
     generator = random.Random(6)
     for _ in range(50):
         theirs, ours = (10 ** generator.uniform(-8, -2) for _ in range(2))
@@ -221,6 +222,7 @@ def test_verdicts(bench):
 
 
 def test_means(bench):
+    """Means of ratios are geometric, without the missing ones."""
     ratios = np.random.default_rng(7).uniform(0.2, 5, 40)
     found = bench.report.geometric_mean([*ratios, None])
     np.testing.assert_allclose(found, np.exp(np.log(ratios).mean()), rtol=1e-12)

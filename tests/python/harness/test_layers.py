@@ -54,10 +54,12 @@ def findings(folder, files, table=TABLE):
 
 
 def test_repository():
+    """The compiler includes nothing that the table forbids."""
     assert list(script().Layers(ROOT).findings()) == []
 
 
 def test_allowed(tmp_path):
+    """Includes that the table allows are no findings."""
     assert findings(tmp_path, {}) == []
 
 
@@ -76,6 +78,7 @@ def test_allowed(tmp_path):
     ],
 )  # fmt: skip
 def test_refused(tmp_path, file, text, name, folders):
+    """An include that the table does not have is found with its line."""
     source, used = folders.split()
     line = text.count("\n") + 1
     assert findings(tmp_path, {file: text % name}) == [
@@ -110,7 +113,8 @@ def test_use_of_folder_without_row(tmp_path):
         ("| `ir` | |", "compiler/README.md: `compiler/ir` has two rows"),
     ],
 )
-def test_rows(tmp_path, row, expected):
+def test_wrong_rows_of_the_table(tmp_path, row, expected):
+    """A row of the table that is wrong is found."""
     table = TABLE.replace("| `include` | |\n", f"{row}\n| `include` | |\n")
     assert findings(tmp_path, {}, table) == [expected]
 
@@ -124,6 +128,7 @@ def test_rows(tmp_path, row, expected):
     ],
 )
 def test_circle(tmp_path, row, more, circle):
+    """A circle of includes in the table is found."""
     heading, table = TABLE.split("## What", 1)
     table = f"{heading}## What{table.replace(row, f'{row} {more}', 1)}"
     names = [f"`{name}`" for name in [*circle.split(), circle.split()[0]]]

@@ -62,6 +62,7 @@ def check(case, results, truths):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("form", ["eager", "jit"])
 def test_kernels(name, form, rng):
+    """A kernel gives the same eagerly and under `jit`, and its inputs stay."""
     case = CASES[name]
     run = case.run if form == "eager" else jax.jit(case.run)
     for _ in range(2):
@@ -234,6 +235,7 @@ silu.defvjp(lambda x: (silu(x), x), silu_backward)
 
 
 def test_gradients(rng):
+    """A custom gradient made of kernels is JAX's own."""
     x, w = rng.standard_normal((2, 5, 77)).astype(np.float32)
 
     def loss(f):
@@ -353,6 +355,7 @@ def constant_kernel(value, out, n: tl.constexpr, kind: tl.constexpr):
     ],
 )
 def test_numbers(value, kind, dtype):
+    """Python's numbers arrive as the kernel's types."""
     out = pantile.jax.call(
         constant_kernel, value, out_shape=shaped((16,), dtype), grid=1, n=16, kind=kind
     )

@@ -161,6 +161,7 @@ class _Shape:
     ],
 )
 def test_grids(kernel, grid, count, expected):
+    """A batch becomes the axis of the grid that is free."""
     assert grid_of(kernel, grid, count) == expected
 
 

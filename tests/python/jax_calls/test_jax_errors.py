@@ -78,6 +78,7 @@ def scale(x, factor):
     ],
 )  # fmt: skip
 def test_calls(keywords, error, message, x):
+    """A wrong keyword is refused eagerly and under `jit`."""
     with pytest.raises(error, match=message):
         add(x, **keywords)
     with pytest.raises(error, match=message):

@@ -101,6 +101,7 @@ def truth_of(case, inputs):
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels(name, processor):
+    """A kernel that XLA calls gives what NumPy does."""
     case = CASES[name]
     inputs = case.make(np.random.default_rng(11))
     check(case, processor(case.run, *inputs), truth_of(case, inputs))

@@ -69,6 +69,7 @@ def tile_kernel(x_ptr, y_ptr, stride, steps):
 
 
 def test_tile(device):
+    """An object holds pointers and a shape that its methods load with."""
     x = random((24, 20), "fp32", seed=1)
     out = device.output((8, 16), "fp32")
     tile_kernel[(1,)](device.to(x), out.array, 20, 3)
@@ -124,6 +125,7 @@ def counter_kernel(out_ptr, x, n):
 
 @pytest.mark.parametrize("x", [1, 5])
 def test_counter(device, x):
+    """An object's fields change through loops and branches."""
     out = device.output(4, "i32")
     counter_kernel[(1,)](out.array, x, 5)
     value, history = x, 0
@@ -167,6 +169,7 @@ def argument_kernel(tile, out_ptr):
 
 
 def test_argument(device):
+    """An object of the host is a kernel's argument."""
     x = random((8, 24), "fp16", seed=2)
     out = device.output((8, 16), "fp16")
     argument_kernel[(1,)](Tile(device.to(x), 24, 8), out.array)
@@ -192,6 +195,7 @@ def nested_kernel(x_ptr, out_ptr, n):
 
 
 def test_nested(device):
+    """An object holds another one."""
     x = random((16, 16), "fp32", seed=3)
     out = device.output(8, "fp32")
     nested_kernel[(1,)](device.to(x), out.array, 10)

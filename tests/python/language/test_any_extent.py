@@ -19,6 +19,7 @@ def add_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i8", "i64"])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_add(device, length, dtype):
+    """Element-wise results of any length are NumPy's, bit for bit."""
     x, y = random(length, dtype, seed=1), random(length, dtype, seed=2)
     out = device.output(length, dtype)
     add_kernel[(1,)](out.array, device.to(x), device.to(y), length)
@@ -58,6 +59,7 @@ def reduce_kernel(sums, most, where, x_ptr, M: tl.constexpr, N: tl.constexpr, AX
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reduce(device, shape, axis, num_warps):
+    """Sums, maxima and their places along both axes are NumPy's."""
     x = np.round(random(shape, "fp32", seed=4) * 8)
     kept = shape[1 - axis]
     sums, most = device.output(kept, "fp32"), device.output(kept, "fp32")
@@ -148,6 +150,7 @@ EXPECTED = {
 @pytest.mark.parametrize("op", EXPECTED)
 @pytest.mark.parametrize("shape", [(48, 96), (3, 6), (20, 12), (1, 10)])
 def test_shape(device, shape, op, num_warps):
+    """Each change of shape moves every element as NumPy does."""
     x, y = random(shape, "fp32", seed=8), random(shape[1], "fp32", seed=9)
     expected = np.ascontiguousarray(EXPECTED[op](x, y)).reshape(-1)
     out = device.output(expected.size, "fp32")
@@ -165,6 +168,7 @@ def scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.const
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scan(device, shape, axis, num_warps):
+    """Prefix sums along both axes are NumPy's."""
     x = random(shape, "i32", seed=10)
     out = device.output(shape, "i32")
     scan_kernel[(1,)](out.array, device.to(x), *shape, axis, num_warps=num_warps)
@@ -181,6 +185,7 @@ def gather_kernel(out_ptr, x_ptr, i_ptr, M: tl.constexpr, N: tl.constexpr, K: tl
 @pytest.mark.parametrize("columns", [5, 40])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gather(device, shape, columns):
+    """Elements are gathered as by `take_along_axis`."""
     x = random(shape, "fp32", seed=11)
     index = np.random.default_rng(12).integers(0, shape[1], (shape[0], columns), dtype=np.int32)
     out = device.output((shape[0], columns), "fp32")
@@ -239,6 +244,7 @@ PRODUCTS = [
 @pytest.mark.parametrize("shape", PRODUCTS)
 @pytest.mark.parametrize("dtype", ["fp16", "i8"])
 def test_dot(device, dtype, shape, transposed, num_warps):
+    """A dot of any extents agrees with NumPy."""
     m, n, d = shape
     k = 3 * d
     result = "i32" if dtype == "i8" else "fp32"
@@ -342,6 +348,7 @@ def gemm_kernel(
     ],
 )  # fmt: skip
 def test_gemm(device, blocks, how):
+    """A GEMM of blocks of any extents agrees with NumPy."""
     m, n, k = 300, 400, 200
     block_m, block_n, block_k, num_warps, num_stages = blocks
     a, b = random((m, k), "fp16", seed=19), random((k, n), "fp16", seed=20)
@@ -394,7 +401,8 @@ def attention_kernel(
         (192, 96, 64, 8, 3),
     ],
 )  # fmt: skip
-def test_attention(device, blocks, causal):
+def test_attention_of_any_blocks(device, blocks, causal):
+    """Attention of blocks of any extents agrees with NumPy."""
     block_m, block_n, d, num_warps, num_stages = blocks
     length = 300
     q, k, v = (random((length, d), "fp16", seed=21 + i) for i in range(3))
@@ -477,6 +485,7 @@ def roll_kernel(out_ptr, x_ptr, by, M: tl.constexpr, N: tl.constexpr, SHIFT: tl.
 @pytest.mark.parametrize("shifts", [(3, -7), (-50, 200), (0, 5)])
 @pytest.mark.parametrize("shape", [(48, 96), (3, 7), (16, 12)])
 def test_roll(device, shape, shifts):
+    """Rolling along both axes is NumPy's."""
     x = random(shape, "fp32", seed=33)
     out = device.output(shape, "fp32")
     roll_kernel[(1,)](out.array, device.to(x), shifts[0], *shape, shifts[1])

@@ -59,6 +59,7 @@ def reduce_kernel(sums, most, where, x_ptr, M: tl.constexpr, N: tl.constexpr, AX
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reduce(device, shape, axis, num_warps):
+    """Sums, maxima and their places do not depend on the number of warps."""
     x = np.round(random(shape, "fp32", seed=4) * 8)
     kept = shape[1 - axis]
     sums, most = device.output(kept, "fp32"), device.output(kept, "fp32")
@@ -158,6 +159,7 @@ EXPECTED = {
 @pytest.mark.parametrize("op", EXPECTED)
 @pytest.mark.parametrize("shape", [(48, 96), (64, 32), (192, 16), (20, 12)])
 def test_shape(device, shape, op, num_warps):
+    """Each change of shape moves every element as NumPy does."""
     x, y = random(shape, "fp32", seed=8), random(shape[1], "fp32", seed=9)
     expected = np.ascontiguousarray(EXPECTED[op](x, y)).reshape(-1)
     out = device.output(expected.size, "fp32")
@@ -177,6 +179,7 @@ def scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.const
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scan(device, shape, axis, reverse, num_warps):
+    """Prefix sums from both ends are NumPy's."""
     x = random(shape, "i32", seed=10)
     out = device.output(shape, "i32")
     scan_kernel[(1,)](out.array, device.to(x), *shape, axis, reverse, num_warps=num_warps)
@@ -197,6 +200,7 @@ def sort_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.const
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", [(64, 64), (1, 512), (256, 2)])
 def test_sort(device, shape, axis, num_warps):
+    """Sorting along both axes is NumPy's."""
     x = random(shape, "fp32", seed=11)
     out = device.output(shape, "fp32")
     sort_kernel[(1,)](out.array, device.to(x), *shape, axis, num_warps=num_warps)
@@ -218,6 +222,7 @@ def gather_kernel(out_ptr, x_ptr, i_ptr, M: tl.constexpr, N: tl.constexpr, K: tl
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gather(device, shape, axis, num_warps):
+    """Elements are gathered as by `take_along_axis`."""
     x = random(shape, "fp32", seed=12)
     wanted = (40, shape[1]) if axis == 0 else (shape[0], 40)
     index = np.random.default_rng(13).integers(0, shape[axis], wanted, dtype=np.int32)
@@ -272,6 +277,7 @@ def part_kernel(out_ptr, x_ptr, i, M: tl.constexpr, N: tl.constexpr):
 
 @pytest.mark.parametrize("num_warps", WARPS)
 def test_parts(device, num_warps):
+    """Parts of a tile are read and replaced as in NumPy."""
     m, n = 64, 32
     x = random((m, n), "fp32", seed=17)
     out = device.output(m * n * 3 // 2, "fp32")
@@ -305,6 +311,7 @@ BLOCKS = [
 @pytest.mark.parametrize("num_warps", WARPS)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_dot(device, block, num_warps):
+    """A dot agrees with NumPy for any number of warps."""
     m, n, k = block
     a, b = random((m, 3 * k), "fp16", seed=18), random((3 * k, n), "fp16", seed=19)
     out = device.output((m, n), "fp32")
@@ -346,6 +353,7 @@ def test_dot_of_other_types(device, block, dtype, precision, num_warps):
 
 @pytest.mark.parametrize("num_warps", [0, -1, 33, 48, 2**31])
 def test_refused(device, num_warps):
+    """More than 32 warps, or none, are refused."""
     out = device.output(16, "fp32")
     with pytest.raises(ValueError, match=f"num_warps must be from 1 to 32, not {num_warps}"):
         add_kernel[(1,)](out.array, out.array, out.array, 16, num_warps=num_warps)

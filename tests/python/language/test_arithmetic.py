@@ -58,6 +58,7 @@ def test_floats_round_once(device, op, dtype):
 
 @pytest.mark.parametrize("op, dtype", [("fdiv", "fp32"), ("fdiv", "fp64"), ("div_rn", "fp32")])
 def test_quotient(device, op, dtype):
+    """`div_rn` is rounded to nearest, `fdiv` within one unit."""
     x, y = random(N, dtype, seed=14), random(N, dtype, seed=15)
     expected = x / y
     got = run_binary(device, x, y, op, dtype)
@@ -110,6 +111,7 @@ def run_ternary(device, arrays, op, dtype):
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "fp64"])
 def test_fma(device, dtype):
+    """A fused multiplication and addition is rounded once."""
     x, y, z = (random(N, dtype, seed=s) for s in (21, 22, 23))
     wide = np.longdouble if dtype == "fp64" else np.float64
     expected = (x.astype(wide) * y.astype(wide) + z.astype(wide)).astype(DTYPES[dtype])
@@ -123,6 +125,7 @@ def test_fma(device, dtype):
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "fp64"])
 def test_clamp(device, dtype):
+    """Clamping keeps NaN or drops it, as the option says."""
     x, y, z = (random(N, dtype, seed=s) for s in (24, 25, 26))
     x[::7] = float("nan")
     low, high = np.minimum(y, z), np.maximum(y, z)
@@ -185,6 +188,7 @@ def softmax_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
 
 
 def test_softmax(device):
+    """The softmax of rows is that of float64."""
     x = random((16, 128), "fp32", seed=30)
     out = device.output((16, 128), "fp32")
     softmax_kernel[(1,)](out.array, device.to(x), 16, 128)

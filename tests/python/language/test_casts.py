@@ -197,6 +197,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("pair", [*PAIRS, ("fp64", "i64"), ("i16", "u16")], ids="-".join)
 def test_bitcast(device, pair):
+    """A bitcast keeps every bit."""
     source, to = pair
     codes = random(
         COUNT, {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[np.dtype(DTYPES[source]).itemsize]
@@ -236,6 +237,7 @@ def custom_kernel(half_ptr, code_ptr, x_ptr, N: tl.constexpr):
 
 @pytest.mark.parametrize("source", ["fp16", "fp32", "bf16"])
 def test_fp8e4b15(device, source):
+    """fp8e4b15 rounds as its definition says, and converts back."""
     x = np.random.default_rng(8).uniform(-2.2, 2.2, COUNT).astype(DTYPES[source])
     x[:4] = [0.0, -0.0, 1e-4, 100.0]
     half, code = device.output(COUNT, "fp16"), device.output(COUNT, "u8")

@@ -134,6 +134,7 @@ def rank_kernel(
 @pytest.mark.parametrize("shape", [(64,), (2, 4, 8), (4, 2, 2, 16), (2, 4, 2, 2, 8)], ids=str)
 @pytest.mark.parametrize("axis", [0, -1, -2])
 def test_ranks(device, shape, axis):
+    """Reductions and scans along any axis of any rank are NumPy's."""
     if axis < -len(shape):
         pytest.skip("no such axis")
     x = random(shape, "i32", seed=86)

@@ -71,6 +71,7 @@ def results(a, b):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [64, 97])
 def test_arithmetic(device, length, kind):
+    """Sums and differences are exact, products and quotients right to 1e-6."""
     x, y = numbers(length, 5), operand(kind, length, 6)
     for a, b in [(x, y), (y, x)]:
         out = device.output((4, length), "c64")
@@ -124,6 +125,7 @@ def constants_kernel(out, x, y, STEP: tl.constexpr, N: tl.constexpr):
 
 
 def test_constants(device):
+    """Complex constants and arguments compute with tiles as in NumPy."""
     x, y = numbers(32, 9), reals(32, 10)
     out = device.output((6, 32), "c64")
     constants_kernel[(1,)](out.array, device.to(x), device.to(y), -3 + 0.25j, 32)
@@ -170,6 +172,7 @@ def functions_kernel(out, sizes, flags, x, y, N: tl.constexpr):
 
 @pytest.mark.parametrize("length", [64, 97])
 def test_functions(device, length):
+    """Parts, conjugates, sizes and comparisons are NumPy's."""
     x, y = numbers(length, 11), numbers(length, 12)
     x[::5] = y[::5]
     x[1::5].imag = y[1::5].imag
@@ -249,6 +252,7 @@ def shapes_kernel(out, x, y, M: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("shape", [(8, 16), (32, 4)])
 @pytest.mark.parametrize("num_warps", [1, 4])
 def test_shapes(device, shape, num_warps):
+    """Operations that move elements move both parts."""
     M, N = shape
     x, y = numbers(shape, 14), numbers(N, 15)
     out = device.output(13 * M * N, "c64")

@@ -152,6 +152,7 @@ def dot_kernel(out, x, y, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, 
 @pytest.mark.parametrize("kinds", [("c64", "c64"), ("c64", "fp32"), ("fp32", "c64")])
 @pytest.mark.parametrize("shape", [(16, 16, 16), (64, 32, 48)])
 def test_dot(device, shape, kinds, how):
+    """A dot of complex and real operands agrees with complex128."""
     M, N, K = shape
     x, y = operand(kinds[0], (M, K), 20), operand(kinds[1], (K, N), 21)
     c = numbers((M, N), 22)
@@ -190,7 +191,8 @@ def matmul_kernel(
 
 @pytest.mark.parametrize("precision", ["tf32", "tf32x3", "ieee"])
 @pytest.mark.parametrize("num_stages", [1, 3])
-def test_matmul(device, precision, num_stages):
+def test_pipelined_complex_gemm(device, precision, num_stages):
+    """A pipelined complex GEMM agrees with complex128."""
     M, N, K = 100, 70, 90
     x, y = numbers((M, K), 23), numbers((K, N), 24)
     out = device.output((M, N), "c64")

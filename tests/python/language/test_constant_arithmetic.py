@@ -154,6 +154,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text, reason", REFUSED, ids=lambda value: value.replace(" ", "_"))
 def test_refused(tmp_path, text, reason):
+    """A constant that Python does not compute is refused with its reason."""
     path = tmp_path / "k.py"
     path.write_text(KERNEL.format(constants="", asserts=f"    X: tl.constexpr = {text}"))
     words = ("--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")

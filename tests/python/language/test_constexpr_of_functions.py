@@ -23,6 +23,7 @@ def cut(x, y, BITS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 def test_calls(device):
+    """A plain function is called while the kernel is compiled."""
     x = np.random.default_rng(0).integers(0, 2**31, 64, dtype=np.int32)
     for bits in (8, 16):
         y = device.to(x)

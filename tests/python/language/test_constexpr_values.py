@@ -135,6 +135,7 @@ def value_kernel(
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32])
 def test_value(device, kind):
+    """Attributes and parts of compile-time values are Python's."""
     x = random(32, NAMES[kind], seed=4)
     out = device.output(32, NAMES[kind])
     dtype = tl.float32 if kind is np.float32 else tl.int32

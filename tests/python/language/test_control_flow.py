@@ -25,6 +25,7 @@ def loop_kernel(out_ptr, start, stop, STEP: tl.constexpr):
     "bounds", [(0, 10, 1), (3, 4, 1), (5, 5, 1), (7, 2, 1), (0, 100, 7), (10, 0, -1), (9, -5, -3)]
 )
 def test_for(device, bounds):
+    """A loop runs as often as Python's `range`."""
     out = device.output(2, "i32")
     loop_kernel[(1,)](out.array, bounds[0], bounds[1], bounds[2])
     values = list(range(*bounds))
@@ -53,6 +54,7 @@ def collatz(x):
 
 
 def test_while(device):
+    """A loop under a run-time condition runs as often as Python's."""
     x = np.arange(1, 40, dtype=np.int32)
     out = device.output(len(x), "i32")
     collatz_kernel[(len(x),)](out.array, device.to(x))

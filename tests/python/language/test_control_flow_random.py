@@ -127,6 +127,7 @@ class Language:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_program(device, tmp_path, seed):
+    """A random program computes what Python does."""
     text = program(seed)
     scope = {"tl": Language}
     exec(text.replace("@triton.jit\n", ""), scope)

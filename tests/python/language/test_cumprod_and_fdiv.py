@@ -61,6 +61,7 @@ def quotients_kernel(out, x, y, N: tl.constexpr, PRECISE: tl.constexpr, APPROX: 
 
 @pytest.mark.parametrize("precise, approximate", [(False, False), (True, False), (False, True)])
 def test_quotients(device, precise, approximate):
+    """`fdiv` is rounded to nearest, or approximate, as the option says."""
     x, y, out = random((N,), "fp32", 38), random((N,), "fp32", 39), device.output(N, "fp32")
     quotients_kernel[(1,)](out.array, device.to(x), device.to(y), N, precise, approximate)
     exact = x.astype(np.float64) / y

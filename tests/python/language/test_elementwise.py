@@ -71,6 +71,7 @@ UNARY = {
 @pytest.mark.parametrize("op", list(UNARY))
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
 def test_unary(device, op, dtype):
+    """A function of one operand agrees with NumPy in every type."""
     x = random(256, dtype, seed=1) * 3
     if op in ("log", "log2", "sqrt", "rsqrt"):
         x = np.abs(x) + DTYPES[dtype](0.01)
@@ -196,6 +197,7 @@ def test_int_arithmetic(device, op, dtype):
 @pytest.mark.parametrize("op", ["<<", ">>"])
 @pytest.mark.parametrize("dtype", ["i32", "i64", "u32"])
 def test_shifts(device, op, dtype):
+    """Shifts of integers are NumPy's."""
     x, y = random(64, dtype, seed=6), random(64, dtype, seed=7, low=0, high=20)
     out = device.output(64, dtype)
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 64, op)
@@ -233,6 +235,7 @@ def test_int_quotient_is_fp32(device):
 @pytest.mark.parametrize("op", ["<", "<=", "==", "!="])
 @pytest.mark.parametrize("dtype", ["i8", "u8", "i64", "fp16", "fp32"])
 def test_comparisons(device, op, dtype):
+    """Comparisons are NumPy's in every type."""
     x, y = random(64, dtype, seed=12, high=5), random(64, dtype, seed=13, high=5)
     y[::3] = x[::3]
     out = device.output(64, "i1")
@@ -285,6 +288,7 @@ CASTS = [
 
 @pytest.mark.parametrize("pair", CASTS, ids="-".join)
 def test_cast(device, pair):
+    """Conversions between types are NumPy's."""
     x = random(128, pair[0], seed=14, low=None if pair[0][0] == "i" else 0)
     if pair[0] == "fp32" and pair[1].startswith("i"):
         x = x * 30
@@ -297,6 +301,7 @@ def test_cast(device, pair):
 
 
 def test_bitcast(device):
+    """A bitcast to an integer keeps every bit."""
     x = random(64, "fp32", seed=15)
     out = device.output(64, "i32")
     cast_kernel[(1,)](out.array, device.to(x), 64, True)
@@ -349,6 +354,7 @@ def shape_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, OP: tl.conste
 
 @pytest.mark.parametrize("op", ["trans", "T", "permute", "reshape", "ravel", "join"])
 def test_shapes(device, op):
+    """Reshaping, joining and transposing are NumPy's."""
     x = random((16, 64), "fp32", seed=17)
     expected = {
         "reshape": x.reshape(64, 16),

@@ -89,6 +89,7 @@ def causes_of(error):
     ],
 )
 def test_causes(kernel, calls, refuses):
+    """An error in a called function is the cause of the caller's."""
     error = error_of(kernel)
     causes = causes_of(error)
     assert len(causes) == calls + refuses

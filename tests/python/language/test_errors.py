@@ -96,6 +96,7 @@ def test_undefined_name():
     ],
 )
 def test_messages(kernel, args, words):
+    """The rendered error has the words of the mistake."""
     error = compile_error(kernel, *args)
     for word in words:
         assert word in error.rendered

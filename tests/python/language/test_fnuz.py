@@ -123,6 +123,7 @@ def constant_kernel(out_ptr, N: tl.constexpr):
 
 @both
 def test_constants(device, dtype):
+    """Constants are rounded to the nearest code, and have one NaN."""
     out = device.output(7 * 32, dtype)
     constant_kernel[(1,)](out.array, 32)
     exact = np.array([3.3, -1e9, 0.0, np.nan, np.inf, 0.0, 0.0])
@@ -183,6 +184,7 @@ def reduce_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
 
 @both
 def test_reductions(device, dtype):
+    """Maxima, minima and sums are those of the wide numbers."""
     M, N = 8, 32
     x = random((M, N), dtype, 5)
     out = device.output(4 * M + M * N, "fp32")
@@ -218,7 +220,7 @@ PAIRS += [("fp8e4nv", "fp8e4b8"), ("fp8e5b16", "fp8e5")]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_dots(device, pair):
+def test_dots_of_both_types(device, pair):
     """Operands enter as fp16, also next to a format that an instruction has."""
     M, N, K = 100, 80, 208
     a, b = random((M, K), pair[0], 6), random((K, N), pair[1], 7)
@@ -241,6 +243,7 @@ def window_kernel(out_ptr, x_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr, PAD:
 @both
 @pytest.mark.parametrize("padding", ["zero", "nan"])
 def test_padding(device, dtype, padding):
+    """Block pointers pad with the code of zero or of NaN."""
     M, N, BM, BN = 48, 48, 32, 64
     x = random((M, N), dtype, 8)
     out = device.output((2 * BM, BN), dtype)

@@ -38,6 +38,7 @@ def gather_kernel(
 )
 @pytest.mark.parametrize("dtype, index_dtype", [("fp32", "i32"), ("fp16", "i64"), ("i8", "u8")])
 def test_gather(device, shape, picks, axis, dtype, index_dtype):
+    """Elements are gathered as by `take_along_axis`, for all types."""
     x = random(shape, dtype, seed=21)
     index = random(picks, index_dtype, seed=22, low=0, high=min(shape[axis], 256))
     out = device.output(picks, dtype)
@@ -94,6 +95,7 @@ def histogram_kernel(out_ptr, x_ptr, size, N: tl.constexpr, BINS: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["i32", "u8", "i64", "i8"])
 @pytest.mark.parametrize("size, bins", [(1000, 64), (32, 128), (7, 2), (1024, 1)])
 def test_histogram(device, size, bins, dtype):
+    """The counts are NumPy's."""
     x = random(size, dtype, seed=27, low=0, high=min(bins, 127))
     out = device.output(bins, "i32")
     n = triton.next_power_of_2(size)
@@ -151,6 +153,7 @@ def swizzle_kernel(out_ptr, M: tl.constexpr, N: tl.constexpr, G: tl.constexpr):
 
 
 def test_swizzle2d(device):
+    """Positions are numbered in groups of rows."""
     out = device.output((8, 4), "i32")
     swizzle_kernel[(1,)](out.array, 8, 4, 2)
     expected = np.empty((8, 4), np.int32)

@@ -108,6 +108,7 @@ def counters_kernel(out_ptr):
 
 
 def test_counters(device):
+    """The counters of threads, warps and SM are in their ranges."""
     out = device.output(4, "i32")
     counters_kernel[(1,)](out.array, num_warps=2)
     threads, warps, processor, elapsed = out.numpy()
@@ -140,6 +141,7 @@ def assume_kernel(out_ptr, n):
 
 
 def test_assume(device):
+    """An assumption changes no result."""
     out = device.output(1, "i32")
     assume_kernel[(1,)](out.array, 5)
     assert out.numpy()[0] == 10

@@ -58,6 +58,7 @@ def divide_kernel(q, r, c, x, y, n, Y: tl.constexpr, SCALAR: tl.constexpr, BLOCK
     ],
 )
 def test_divisions(device, dtype, by, is_scalar):
+    """Quotients and remainders at the borders are those of C."""
     numbers = borders(dtype)
     divisors = [v for v in numbers if v] if by is None else [by]
     least = wrap(2 ** (BITS[dtype] - 1), dtype)
@@ -108,6 +109,7 @@ def mask_kernel(out, x, start, stop, step, DTYPE: tl.constexpr, BLOCK: tl.conste
     ],
 )
 def test_masks(device, dtype, start, stop, step):
+    """Comparisons that wrap at the ends of a type mask what Python's do."""
     block = 128
     x = np.random.default_rng(1).integers(0, 100, block).astype(np.int32)
     out = device.output((4, block), "i32")

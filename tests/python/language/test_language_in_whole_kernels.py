@@ -300,6 +300,7 @@ def libdevice_kernel(out, x, N: tl.constexpr):
 
 
 def test_libdevice(device):
+    """Four functions of libdevice agree with NumPy."""
     x, out = np.clip(random((N,), "fp32", 28), -1.9, 1.9), device.output((4, N), "fp32")
     libdevice_kernel[(1,)](out.array, device.to(x), N)
     wide = x.astype(np.float64)
@@ -357,6 +358,7 @@ def shapes_kernel(out, x, y, N: tl.constexpr):
 
 
 def test_shapes(device):
+    """Interleaving, broadcasting and splitting move every element as in NumPy."""
     x, y, out = ints(N, 30), ints(N, 31), device.output(6 * N, "i32")
     shapes_kernel[(1,)](out.array, device.to(x), device.to(y), N)
     got = out.numpy()

@@ -63,6 +63,7 @@ def test_table_has_all_names():
     selected(lambda name, operands, result: name in INTEGER and not is_float(operands[0])),
 )
 def test_integers(device, name, operands, result):
+    """An integer function is exact."""
     rng = generator(name, operands)
     arrays = [random_bits(rng, dtype) for dtype in operands]
     for array in arrays:
@@ -76,6 +77,7 @@ def test_integers(device, name, operands, result):
     selected(lambda name, operands, result: name in REAL and is_float(operands[-1])),
 )
 def test_real(device, name, operands, result):
+    """A real function is as exact as its table says."""
     check_real(device, name, operands, result, REAL[name])
 
 
@@ -221,6 +223,7 @@ BITS = {
 
 @pytest.mark.parametrize("name, operands, result", selected(lambda name, *_: name in BITS))
 def test_bits(device, name, operands, result):
+    """A function of bits keeps every bit."""
     dtype, target = BITS[name]
     x = generator(name, operands).standard_normal(COUNT).astype(f"f{np.dtype(target).itemsize}")
     x = x.view(DTYPES[dtype])
@@ -264,6 +267,7 @@ def test_nearest_integer(device, name, operands, result):
 
 @pytest.mark.parametrize("name, operands, result", selected(lambda name, *_: name == "ilogb"))
 def test_exponent(device, name, operands, result):
+    """The exponent is that of `frexp`."""
     x = np.exp2(generator(name, operands).uniform(-90, 90, COUNT)).astype(DTYPES[operands[0]])
     np.testing.assert_array_equal(run(device, name, [-x], result), np.frexp(x)[1] - 1)
 

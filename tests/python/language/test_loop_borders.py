@@ -82,7 +82,7 @@ def matmul_kernel(
 
 @pytest.mark.parametrize("is_constant, is_paged", [(True, False), (False, True)])
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
-def test_dots(device, dtype, bounds, is_constant, is_paged):
+def test_copies_for_later_iterations(device, dtype, bounds, is_constant, is_paged):
     """Copies for later iterations are issued where there are such, and what their addresses come from is read."""
     counters = range(*bounds)
     steps = max(len(counters), 1)
@@ -151,7 +151,7 @@ def row_kernel(
     "is_constant, stages, factor", [(False, 3, 1), (True, 1, 2), (False, 3, 4)]
 )
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
-def test_rows(device, dtype, bounds, is_constant, stages, factor):
+def test_prefetched_and_unrolled_rows(device, dtype, bounds, is_constant, stages, factor):
     """Prefetched loads, and loops that are unrolled as their source says."""
     counters = range(*bounds)
     x = random((max(len(counters), 1), 64), "fp32", 3)

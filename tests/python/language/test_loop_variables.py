@@ -114,6 +114,7 @@ def break_kernel(out_ptr, x_ptr, n, limit):
 
 @pytest.mark.parametrize("n, limit", [(40, 300), (40, 10**6), (3, 300), (0, 300), (40, -1)])
 def test_break(device, n, limit):
+    """After `break` the variable has the value of the last iteration."""
     x = random(40, "i32", seed=2, low=0)
     i, total = -1, 0
     for i in range(n):
@@ -249,6 +250,7 @@ def else_kernel(out_ptr, n, limit):
 
 @pytest.mark.parametrize("n, limit", [(9, 4), (9, 20), (0, 1)])
 def test_else(device, n, limit):
+    """The `else` of a loop sees its variable."""
     out = device.output(2, "i32")
     else_kernel[(1,)](out.array, n, limit)
     i = 0 if n == 0 else min(limit, n - 1)

@@ -27,6 +27,7 @@ def compare_kernel(out_ptr, a_ptr, b_ptr, N: tl.constexpr):
 
 @pytest.mark.parametrize("n", [16, 512])
 def test_branches(device, n):
+    """A function of scalars with branches runs for each element."""
     a, b = (random(n, "i32", seed=seed, low=0, high=4) for seed in (31, 32))
     out = device.output(n, "i32")
     compare_kernel[(1,)](out.array, device.to(a), device.to(b), n)
@@ -110,6 +111,7 @@ def pack_kernel(out_ptr, x_ptr, N: tl.constexpr):
 
 @pytest.mark.parametrize("n", [4, 64, 1024])
 def test_pack(device, n):
+    """A function of two neighbours returns both."""
     x = random(n, "i32", seed=35)
     out = device.output(n, "i32")
     pack_kernel[(1,)](out.array, device.to(x), n)

@@ -38,6 +38,7 @@ EXACT = {
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
 @pytest.mark.parametrize("name", list(EXACT))
 def test_accuracy(device, name, dtype):
+    """Each function is within its bound of the exact value."""
     function, reference, draw, *bounds = EXACT[name]
     x = draw(np.random.default_rng(len(name)), 512, DTYPES[dtype])
     got = run(device, function, [x], dtype)
@@ -92,6 +93,7 @@ def old_names(out, x, N: tl.constexpr):
 
 @pytest.mark.parametrize("dtype", ["i32", "u32", "i64", "u64"])
 def test_umulhi(device, dtype):
+    """The upper half of a product is exact."""
     rng = np.random.default_rng(7)
     bits = int(dtype[1:])
     words = rng.integers(0, 2**32, (2, 2, 256), dtype=np.uint64)
@@ -119,6 +121,7 @@ def quotient(x, y):
     ids=["div_rn", "fdiv_ieee", "fdiv", "/"],
 )
 def test_division(device, function, units, dtype):
+    """Each division is within its bound of the exact quotient."""
     x, y = random(512, dtype, seed=8), random(512, dtype, seed=9)
     got = run(device, function, [x, y], dtype)
     for a, b, result in zip(x, y, got):
@@ -131,6 +134,7 @@ def test_division(device, function, units, dtype):
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "fp64"])
 def test_fma(device, dtype):
+    """`tl.fma` is rounded once."""
     x, y, z = (random(256, dtype, seed=seed) for seed in (10, 11, 12))
     got = run(device, tl.fma, [x, y, z], dtype)
     if dtype == "fp16":
@@ -144,6 +148,7 @@ def test_fma(device, dtype):
     "dtype", ["i8", "i16", "i32", "i64", "u8", "u32", "fp16", "bf16", "fp8e5", "fp8e4nv"]
 )
 def test_abs(device, dtype):
+    """`tl.abs` is exact in every type."""
     x = random(256, dtype, seed=13)
     got = run(device, tl.abs, [x], dtype)
     np.testing.assert_array_equal(got.astype(np.float64), np.abs(x.astype(np.float64)))
@@ -155,6 +160,7 @@ def ceiling_division(x, y):
 
 
 def test_cdiv(device):
+    """`tl.cdiv` rounds up."""
     x, y = (
         random(256, "i32", seed=14, low=0, high=1000),
         random(256, "i32", seed=15, low=1, high=40),
@@ -194,6 +200,7 @@ def test_minimum_and_maximum(device, dtype):
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32", "fp64"])
 def test_clamp(device, dtype):
+    """`tl.clamp` handles NaN as the option says."""
     x = random(256, dtype, seed=18)
     x[:3] = np.nan
     low, high = (np.full(256, v).astype(DTYPES[dtype]) for v in (-0.5, 0.75))
@@ -213,6 +220,7 @@ def softmax_kernel(out, x, M: tl.constexpr, N: tl.constexpr, DIM: tl.constexpr, 
 @pytest.mark.parametrize("dim", [None, 0, 1])
 @pytest.mark.parametrize("ieee", [False, True])
 def test_softmax(device, dim, ieee):
+    """`tl.softmax` along either dimension is that of float64."""
     x = random((16, 64), "fp32", seed=19)
     out = device.output((16, 64), "fp32")
     softmax_kernel[(1,)](out.array, device.to(x), 16, 64, dim, ieee)

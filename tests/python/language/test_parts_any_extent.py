@@ -30,6 +30,7 @@ def taken_kernel(out_ptr, x_ptr, i, M: tl.constexpr, N: tl.constexpr, P: tl.cons
 @pytest.mark.parametrize("dtype", ["i8", "fp16", "i64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_taken(device, shape, dtype, num_warps):
+    """Parts by index and slice, from both ends, are NumPy's."""
     m, n = shape
     x, p, i = random(shape, dtype, seed=1), 3, 2
     parts = [x[m - p :], x[:, 2::-1], x[i], x[:, i - 3], x[i, -i], x[::-1, ::-1]]
@@ -55,6 +56,7 @@ def replaced_kernel(out_ptr, x_ptr, i, M: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("num_warps", [1, 3, 4])
 @pytest.mark.parametrize("shape", [*SHAPES, (6, 40)], ids=str)
 def test_replaced(device, shape, num_warps):
+    """Assignments to parts leave the rest as it was."""
     m, n = shape
     x, i = random(shape, "i32", seed=2), 2
     y = x.copy()
@@ -90,6 +92,7 @@ def joined_kernel(out_ptr, x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, P: tl
 @pytest.mark.parametrize("dtype", ["i32", "fp16", "u8"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_joined(device, shape, dtype, num_warps):
+    """`cat`, `stack` and `pad` join as NumPy does."""
     (m, n), p = shape, 3
     x, y = random(shape, dtype, seed=3, high=60), random((p, n), dtype, seed=4)
     x, y = np.rint(x).astype(x.dtype), np.rint(y).astype(y.dtype)  # sums are exact

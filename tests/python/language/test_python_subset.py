@@ -31,6 +31,7 @@ def unpack_kernel(out_ptr, a, b):
 
 
 def test_unpacking(device):
+    """Nested and starred targets get what Python gives them."""
     out = device.output(8, "i32")
     unpack_kernel[(1,)](out.array, 11, 4)
     tail = 7 + 2 + 11 + 4 + 5 + 9 + 22 + 22
@@ -61,6 +62,7 @@ def sequences_kernel(out_ptr, a, b, N: tl.constexpr):
 
 
 def test_sequences(device):
+    """Comprehensions, `zip` and `enumerate` give what Python's do."""
     a, b, n = 11, 4, 6
     out = device.output(10, "i32")
     sequences_kernel[(1,)](out.array, a, b, n)
@@ -100,6 +102,7 @@ def strings_kernel(out_ptr, KIND: tl.constexpr, N: tl.constexpr):
 
 
 def test_strings(device, capfd):
+    """Strings are compared and formatted while the kernel is compiled."""
     out = device.output(2, "i32")
     strings_kernel[(1,)](out.array, "relu_fast", 42)
     np.testing.assert_array_equal(out.numpy(), [1, 10])
@@ -227,6 +230,7 @@ def constants_kernel(out_ptr, N: tl.constexpr, FLAG: tl.constexpr, NOTHING: tl.c
 
 
 def test_constants(device):
+    """Constant expressions are Python's, beyond 32 bits too."""
     out = device.output(8, "i64")
     constants_kernel[(1,)](out.array, 5, True, None)
     expected = [
@@ -264,6 +268,7 @@ def ranges_kernel(out_ptr, n, FACTOR: tl.constexpr):
 
 @pytest.mark.parametrize("factor", [1, 4])
 def test_ranges(device, factor):
+    """Ranges of any step run as Python's."""
     out = device.output(1, "i32")
     ranges_kernel[(1,)](out.array, 13, factor)
     total = 0

@@ -91,6 +91,7 @@ def philox_kernel(out, seed, counters, N: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["i32", "u32", "i64", "u64"])
 @pytest.mark.parametrize("seed", [0, 42, 2**40 + 17, -3, 2**63 + 5])
 def test_philox(device, dtype, seed):
+    """`tl.philox` is the published algorithm, bit for bit."""
     bits = int(dtype[1:])
     rng = np.random.default_rng(bits)
     counters = unsigned(rng, (2, 64), bits).view(f"int{bits}" if dtype[0] == "i" else f"uint{bits}")
@@ -150,6 +151,7 @@ def numbers(device, kind, seed, offset, wide, rounds=10):
 )
 @pytest.mark.parametrize("rounds", [10, 7])
 def test_uniform(device, kind, offset, wide, rounds):
+    """Integers and floats are those of the model, at any offset."""
     at = np.arange(256, dtype=np.int64 if wide else np.int32) + offset
     words = np.stack(model.randint4x(2**33 + 11, at, rounds)[: 4 if kind.endswith("4x") else 1])
     want = words if "randint" in kind else model.uniform(words)
@@ -158,6 +160,7 @@ def test_uniform(device, kind, offset, wide, rounds):
 
 @pytest.mark.parametrize("kind", ["randn", "randn4x"])
 def test_normal(device, kind):
+    """Normal numbers are those of the model to 4e-6."""
     u = [model.uniform(w) for w in model.randint4x(7, np.arange(256, dtype=np.int32) + 9)]
     want = np.stack([*model.normal(u[0], u[1]), *model.normal(u[2], u[3])])
     got = numbers(device, kind, 7, 9, False)
@@ -206,6 +209,7 @@ def conversion_kernel(out, normals, words, N: tl.constexpr):
 
 @pytest.mark.parametrize("dtype", ["u32", "i32", "u64", "i64"])
 def test_conversions(device, dtype):
+    """Words become floats in [0, 1), and normal numbers, as the model says."""
     words = unsigned(np.random.default_rng(4), (2, 128), int(dtype[1:]))
     words[0, :4] = [0, 1, 2 ** (int(dtype[1:]) - 1), 2 ** int(dtype[1:]) - 1]
     words = words.view(f"{'u' if dtype[0] == 'u' else ''}int{dtype[1:]}")
@@ -217,6 +221,7 @@ def test_conversions(device, dtype):
 
 
 def test_distribution(device):
+    """Mean and deviation are within five standard errors."""
     u, n = (numbers(device, kind, 99, 0, False).ravel() for kind in ("rand4x", "randn4x"))
     assert 0 <= u.min() and u.max() < 1
     assert abs(u.mean() - 0.5) < 5 / np.sqrt(12 * u.size)

@@ -55,6 +55,7 @@ def reduced(device, x, axis, op, out_dtype):
 @pytest.mark.parametrize("op", ["sum", "max", "min"])
 @pytest.mark.parametrize("shape", [(4, 8), (16, 128), (64, 2), (1, 32)], ids=str)
 def test_float(device, shape, op, axis):
+    """Reductions of floats along each axis agree with float64."""
     x = random(shape, "fp32", seed=1)
     expected = np.atleast_1d(NUMPY[op](x.astype(np.float64), axis=axis))
     np.testing.assert_allclose(reduced(device, x, axis, op, "fp32"), expected, rtol=1e-5, atol=1e-5)
@@ -63,6 +64,7 @@ def test_float(device, shape, op, axis):
 @pytest.mark.parametrize("op", ["sum", "max", "min", "xor"])
 @pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "u8", "u32"])
 def test_int(device, dtype, op):
+    """Reductions of integers are exact, in the promoted type."""
     x = random((8, 32), dtype, seed=2)
     out_dtype = {"i8": "i32", "i16": "i32", "u8": "u32"}.get(dtype, dtype)
     expected = NUMPY[op](x.astype(DTYPES[out_dtype]), axis=1)
@@ -72,6 +74,7 @@ def test_int(device, dtype, op):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 def test_arg(device, op, axis):
+    """The place of the largest and the smallest element is NumPy's."""
     x = random((16, 64), "fp32", seed=3)
     np.testing.assert_array_equal(reduced(device, x, axis, op, "i32"), NUMPY[op](x, axis=axis))
 
@@ -121,6 +124,7 @@ SCANS = {
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", list(SCANS))
 def test_scan(device, op, axis):
+    """Running sums, products and maxima agree with NumPy."""
     x = random((8, 64), "fp32", seed=6)
     out = device.output(x.shape, "fp32")
     scan_kernel[(1,)](out.array, device.to(x), 8, 64, axis, op)

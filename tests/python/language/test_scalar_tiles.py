@@ -96,6 +96,7 @@ def pointer_kernel(out_ptr, x_ptr, N: tl.constexpr):
 
 
 def test_pointers(device):
+    """A pointer indexed with `None` is a tile of one pointer."""
     x = random(32, "fp32", seed=6)
     out = device.output(33, "fp32")
     pointer_kernel[(1,)](out.array, device.to(x), 32)

@@ -41,6 +41,7 @@ EXPECTED = {
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("op", ["view", "expand_dims", "split", "max_contiguous"])
 def test_move(device, op, dtype):
+    """Every element goes where NumPy moves it, bit for bit."""
     x = random((M, N), dtype, seed=41)
     out = device.output(M * N, dtype)
     shape_kernel[(1,)](out.array, device.to(x), M, N, op)

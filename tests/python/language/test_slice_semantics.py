@@ -245,6 +245,7 @@ def iterate_kernel(out_ptr, x_ptr, n, M: tl.constexpr, N: tl.constexpr):
 
 @pytest.mark.parametrize("n", [0, 3, 99])
 def test_iteration(device, n):
+    """A loop over the rows of a tile sees them as NumPy's does."""
     M = N = 16
     x = random((M, N), "fp32", seed=7)
     out = device.output((4, N), "fp32")

@@ -58,6 +58,7 @@ def slice_kernel(
 
 @pytest.mark.parametrize("rows, columns, dtype, num_warps", list(each_dtype()), ids=str)
 def test_slice(device, rows, columns, dtype, num_warps):
+    """A part by two slices is NumPy's."""
     x = values((32, 64), dtype, seed=1)
     expected = part_of(x, rows, columns)
     out = device.output(expected.shape, dtype)
@@ -83,6 +84,7 @@ def replace_kernel(
 
 @pytest.mark.parametrize("rows, columns, dtype, num_warps", list(each_dtype()), ids=str)
 def test_replace(device, rows, columns, dtype, num_warps):
+    """An assignment to a part changes that part alone."""
     x = values((32, 64), dtype, seed=2)
     shape = part_of(x, rows, columns).shape
     y = values(shape, dtype, seed=3)
@@ -142,6 +144,7 @@ def index_kernel(out_ptr, x_ptr, i, j, M: tl.constexpr, N: tl.constexpr, K: tl.c
     "i, j, K, dtype", [(1, 0, -1, "fp32"), (-2, -1, 1, "i8"), (0, 1, 0, "fp64")]
 )
 def test_index(device, shape, num_warps, i, j, K, dtype):
+    """Rows, columns and elements by run-time and constant indices are NumPy's."""
     x = values(shape, dtype, seed=4)
     M, N = shape
     out = device.output(3 * N + 2 * M + 4, dtype)
@@ -174,6 +177,7 @@ def put_kernel(out_ptr, x_ptr, row_ptr, i, j, M: tl.constexpr, N: tl.constexpr, 
 @pytest.mark.parametrize("shape", [(16, 32), (4, 128), (128, 8), (64, 64)], ids=str)
 @pytest.mark.parametrize("i, j, K", [(1, 0, -1), (-2, -1, 1), (0, 3, 2)])
 def test_put(device, shape, num_warps, i, j, K):
+    """Assignments by index change the tile as in NumPy."""
     x = random(shape, "i32", seed=5, low=-100, high=100)
     row = random(shape[1], "i32", seed=6, low=-100, high=100)
     out = device.output((4, *shape), "i32")
@@ -414,6 +418,7 @@ def together_kernel(out_ptr, x_ptr, shift, M: tl.constexpr, N: tl.constexpr, AXI
 @pytest.mark.parametrize("shape", [(8, 32), (32, 8), (4, 128)], ids=str)
 @pytest.mark.parametrize("axis, shift, dtype", [(0, 1, "i32"), (1, -5, "fp16"), (0, 1000, "i8")])
 def test_together(device, shape, axis, shift, dtype, num_warps):
+    """Parts join, pad, roll and split as in NumPy."""
     M, N = shape
     x = random(shape, dtype, seed=13, low=-20, high=20)
     out = device.output((12, M, N), dtype)

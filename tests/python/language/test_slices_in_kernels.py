@@ -51,6 +51,7 @@ def mixed_kernel(out_ptr, x_ptr, i, M: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("shape", [(16, 16), (2, 128), (64, 8), (8, 64), (128, 32)])
 @pytest.mark.parametrize("i", [1, -1])
 def test_mixtures(device, shape, num_warps, i):
+    """Parts agree with NumPy together with reductions, sorts, branches and loops."""
     M, N = shape
     x = random(shape, "fp32", seed=M + N)
     out = device.output((10, N), "fp32")

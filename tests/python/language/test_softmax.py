@@ -49,7 +49,8 @@ def softmax(x):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 64), (17, 781), (4, 2048)], ids=str)
-def test_rows(device, shape):
+def test_softmax_of_any_row_length(device, shape):
+    """The softmax of rows of any length is that of float64."""
     x = random(shape, "fp32", seed=1)
     out = device.output(shape, "fp32")
     block = triton.next_power_of_2(shape[1])

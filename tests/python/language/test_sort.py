@@ -40,6 +40,7 @@ def by_value(x, descending):
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "u8", "u32", "fp16", "bf16", "fp32"])
 def test_sort(device, dtype, descending):
+    """Rows are sorted by value in both directions, with NaN and infinities."""
     x = unordered((8, 64), dtype, 11)
     out = device.output(x.shape, dtype)
     sort_kernel[(1,)](out.array, device.to(x), 8, 64, descending)
@@ -83,6 +84,7 @@ def topk_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i32", "u8"])
 @pytest.mark.parametrize("k", [1, 4, 32, 128])
 def test_topk(device, k, dtype):
+    """The k largest come in order."""
     x = unordered((4, 128), dtype, 15)
     out = device.output((4, k), dtype)
     topk_kernel[(1,)](out.array, device.to(x), 4, 128, k)
@@ -131,6 +133,7 @@ def flip_kernel(
 @pytest.mark.parametrize("dim", [None, 0, 1, -1])
 @pytest.mark.parametrize("shape", [(2, 8, 64), (32, 1, 16), (64, 4, 2)], ids=str)
 def test_flip(device, shape, dim):
+    """A reversal along a dimension is NumPy's."""
     x = random(shape, "fp16", seed=18)
     out = device.output(shape, "fp16")
     flip_kernel[(1,)](out.array, device.to(x), *shape, dim)
@@ -146,6 +149,7 @@ def flip_method_kernel(out_ptr, x_ptr, N: tl.constexpr):
 
 
 def test_methods(device):
+    """`flip` and `sort` are methods of tiles, too."""
     x = random(256, "i32", seed=19)
     out = device.output(512, "i32")
     flip_method_kernel[(1,)](out.array, device.to(x), 256)

@@ -101,6 +101,7 @@ def bool_kernel(out_ptr, x_ptr, N: tl.constexpr):
 
 
 def test_bools(device):
+    """Bools are sorted, false before true."""
     x, out = random(100, "i8", seed=5), device.output(100, "i8")
     bool_kernel[(1,)](out.array, device.to(x), 100)
     np.testing.assert_array_equal(out.numpy(), np.sort(x > 0).astype(np.int8))
@@ -128,6 +129,7 @@ def check_topk(device, x, dtype, k, dim, largest, **options):
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("extent", [3, 48, 64, 100])
 def test_topk(device, extent, largest):
+    """The k largest or smallest come in order, for any k and extent."""
     for k in sorted({1, 2, 3, 5, 8, 33, 40, 47, extent - 1, extent}):
         if k <= extent:
             check_topk(device, unordered((4, extent), "fp32", k), "fp32", k, None, largest)
@@ -187,6 +189,7 @@ def flip_kernel(out_ptr, x_ptr, SHAPE: tl.constexpr, DIM: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["i8", "fp16", "i64"])
 @pytest.mark.parametrize("shape", [(48,), (3, 96), (7, 5, 12), (1, 1000)], ids=str)
 def test_flip(device, shape, dtype):
+    """A reversal along each dimension is NumPy's."""
     x = random(shape, dtype, seed=18)
     for dim in (None, *range(-len(shape), len(shape))):
         out = device.output(shape, dtype)

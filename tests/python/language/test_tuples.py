@@ -63,6 +63,7 @@ def operations_kernel(out_ptr, x, y):
 
 
 def test_operations(device):
+    """Tuples are joined, repeated, sliced and unpacked as in Python."""
     out = device.output(13, "i32")
     x, y = 11, -4
     operations_kernel[(1,)](out.array, x, y)
@@ -88,6 +89,7 @@ def comparison_kernel(out_ptr):
 
 
 def test_comparison(device):
+    """Tuples of constants compare as in Python."""
     out = device.output(1, "i32")
     comparison_kernel[(1,)](out.array)
     assert out.numpy()[0] == 1
@@ -152,6 +154,7 @@ def argument_kernel(out_ptr, inputs, sizes, extra, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize("mode", ["negate", "keep"])
 def test_arguments(device, mode):
+    """Nested tuples of arrays, numbers and constants are arguments."""
     n = 100
     x, y = random(n, "fp32", seed=1), random(n, "fp32", seed=2)
     out = device.output(n, "fp32")

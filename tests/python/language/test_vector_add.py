@@ -27,6 +27,7 @@ def run(device, size, dtype, block=256):
 
 @pytest.mark.parametrize("size", [1, 2, 127, 256, 257, 1000, 4096, 98432])
 def test_sizes(device, size):
+    """Every element is added at sizes around the block."""
     x, y, result = run(device, size, "fp32")
     np.testing.assert_array_equal(result, x + y)
 
@@ -35,12 +36,14 @@ def test_sizes(device, size):
     "dtype", ["fp16", "bf16", "fp64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 )
 def test_dtypes(device, dtype):
+    """Every type is added as by NumPy."""
     x, y, result = run(device, 777, dtype)
     np.testing.assert_array_equal(result, x + y)
 
 
 @pytest.mark.parametrize("block", [1, 2, 32, 1024, 4096])
 def test_blocks(device, block):
+    """The size of the block does not change the sum."""
     x, y, result = run(device, 5000 if block > 2 else 50, "fp32", block)
     np.testing.assert_array_equal(result, x + y)
 

@@ -55,6 +55,7 @@ def test_stages_of_a_gpu_kernel():
 @needs_ptxas
 @pytest.mark.skipif(shutil.which("nvdisasm") is None, reason="needs nvdisasm")
 def test_sass():
+    """A kernel for Hopper has machine code."""
     kernel = triton.compile(source(), target=HOPPER)
     assert "STG" in kernel.asm["sass"]
 

@@ -242,6 +242,7 @@ def stepped(out, x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr, STEPS: tl.conste
 
 @pytest.mark.parametrize("n", [1000, 1024])
 def test_heuristics(device, n):
+    """A heuristic sets a constant from the arguments."""
     x, out = random((n,), "fp32", 10), device.output(n, "fp32")
     stepped[(4,)](out.array, device.to(x), n, BLOCK=128)
     np.testing.assert_array_equal(out.numpy(), x + np.float32(1 if n == 1024 else 2))

@@ -220,6 +220,7 @@ def test_too_much_shared_memory_is_an_error_before_the_launch(driver, tmp_path):
 
 
 def test_contexts(driver, tmp_path):
+    """A thread without a context gets the primary one, once."""
     run(
         driver,
         tmp_path,

@@ -39,6 +39,7 @@ def fresh(fn=shift):
 
 
 def test_attributes():
+    """A jit function has the names, parameters and source of its function."""
     assert shift.arg_names == ["out", "x", "n", "BLOCK", "FACTOR"]
     assert shift.constexprs == [3, 4] and [p.is_constexpr for p in shift.params] == [0, 0, 0, 1, 1]
     assert shift.params[4].has_default and shift.params[4].default == 2
@@ -117,6 +118,7 @@ def test_device_caches():
 
 
 def test_binder():
+    """The binder returns arguments, signature and options."""
     kernels, keys, target, backend, binder = shift.create_binder()
     assert backend.supports_target(target)
     x = random(64)
@@ -357,6 +359,7 @@ def bits_of(out, x, N: tl.constexpr):
 
 
 def test_reinterpret(device):
+    """A reinterpreted array has the other type, and the same bits."""
     x = random(64, seed=11)
     out = device.output(64, "i32")
     view = device.to(x.view(np.int32))[0:64]

@@ -191,6 +191,7 @@ class TorchLike:
 
 @pytest.mark.parametrize("wrap", [HostArray, DLPackArray, TorchLike])
 def test_protocols(wrap):
+    """Arrays of each protocol are written in place."""
     out, x = host(16)
     scale_kernel[(1,)](wrap(out), wrap(x), 2.0, 16)
     np.testing.assert_array_equal(out, x * 2)
@@ -312,6 +313,7 @@ def test_compile_for_a_gpu_that_is_not_there():
 
 
 def test_hooks():
+    """Hooks before a run and at its launch are called, until they are removed."""
     seen = []
     scale_kernel.add_pre_run_hook(lambda *args, **kwargs: seen.append(len(args)))
     triton.knobs.runtime.launch_enter_hook.add(

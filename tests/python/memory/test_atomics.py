@@ -111,6 +111,7 @@ def exchange_kernel(out_ptr, old_ptr, x_ptr, N: tl.constexpr):
 
 @pytest.mark.parametrize("dtype", ["i32", "u64", "fp32", "fp64"])
 def test_exchange(device, dtype):
+    """Exchanges under a mask store new values and return the old ones."""
     x, start = random(64, dtype, seed=57), random(64, dtype, seed=58)
     out, old = device.to(start.copy()), device.output(64, dtype)
     exchange_kernel[(1,)](out, old.array, device.to(x), 64)
@@ -145,6 +146,7 @@ def scalar_kernel(out_ptr, old_ptr, value):
 
 
 def test_scalars(device):
+    """An atomic on a scalar returns the old value to every thread."""
     out, old = device.to(np.array([-2.5, -2.5], np.float32)), device.output(5, "fp32")
     scalar_kernel[(1,)](out, old.array, -1.25)
     np.testing.assert_array_equal(device.numpy(out), [-1.25, -1.25])

@@ -41,6 +41,7 @@ def window(x, om, on, bm, bn, outside):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "bf16", "i8", "i64", "fp8e5"])
 @pytest.mark.parametrize("offset", [(0, 0), (40, 25), (-7, -3), (60, 90)])
 def test_window(device, dtype, offset):
+    """A window at any offset holds the array, and zeros outside."""
     x = random((50, 37), "fp32" if dtype.startswith("fp8") else dtype).astype(DTYPES[dtype])
     out = device.output((32, 16), dtype)
     array = device.to(x)
@@ -62,6 +63,7 @@ def test_window(device, dtype, offset):
 
 @pytest.mark.parametrize("padding,outside", [("", 0.0), ("zero", 0.0), ("nan", np.nan)])
 def test_padding(device, padding, outside):
+    """What lies outside is what the padding option says."""
     x = random((13, 21), "fp32", seed=3)
     out = device.output((16, 32), "fp32")
     copy_kernel[(1,)](device.to(x), out.array, 13, 21, 21, 1, 32, 1, 2, 5, 16, 32, padding)
@@ -112,7 +114,8 @@ def matmul_kernel(
 
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("shape", [(128, 128, 128), (100, 72, 88), (33, 65, 17)])
-def test_matmul(device, shape, num_warps):
+def test_gemm_over_block_pointers(device, shape, num_warps):
+    """A GEMM over block pointers agrees with float64."""
     m, n, k = shape
     a, b = random((m, k), "fp16", seed=1), random((k, n), "fp16", seed=2)
     out = device.output((m, n), "fp32")
@@ -144,6 +147,7 @@ def walk_kernel(x_ptr, y_ptr, n, backwards, B: tl.constexpr):
 
 @pytest.mark.parametrize("backwards", [0, 1])
 def test_walk(device, backwards):
+    """A block pointer moves forwards and backwards."""
     x = random(1000, "fp32", seed=5)
     out = device.output(64, "fp32")
     walk_kernel[(1,)](device.to(x), out.array, 1000, backwards, 64)
@@ -222,6 +226,7 @@ def types_kernel(x_ptr, y_ptr):
 
 
 def test_types(device):
+    """Block pointers of several shapes pass through branches and calls."""
     x = random((8, 8), "fp16", seed=9)
     out = device.output(1, "fp32")
     types_kernel[(1,)](device.to(x), out.array)

@@ -26,6 +26,7 @@ def copy_kernel(
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "i8", "u16"])
 @pytest.mark.parametrize("offset", [(0, 0), (40, 24), (-7, -3)])
 def test_copy(device, dtype, offset):
+    """A tile at any offset holds the array, and zeros outside."""
     x = random((50, 48), dtype)
     out = device.output((32, 16), dtype)
     copy_kernel[(1,)](device.to(x), out.array, 50, 45, 48, *offset, 32, 16, "zero")
@@ -50,6 +51,7 @@ def host_kernel(x, y, BM: tl.constexpr, BN: tl.constexpr):
 
 @pytest.mark.parametrize("dtype", ["fp16", "i32"])
 def test_host(device, dtype):
+    """Descriptors of the host load and store every tile."""
     x = random((70, 40), dtype, seed=2)
     out = device.output((70, 40), dtype)
     block = [32, 16]
@@ -103,7 +105,8 @@ def matmul_kernel(a, b, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
 
 
 @pytest.mark.parametrize("shape", [(128, 128, 64), (120, 72, 88)])
-def test_matmul(device, shape):
+def test_gemm_over_host_descriptors(device, shape):
+    """A GEMM over descriptors of the host agrees with float64."""
     m, n, k = shape
     a, b = random((m, k), "fp16", seed=4), random((k, n), "fp16", seed=5)
     out = device.output((m, n), "fp32")
@@ -169,6 +172,7 @@ def atomic_kernel(y_ptr, x_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr, KIND: 
     ],
 )
 def test_atomics(device, kind, combine):
+    """Each atomic through a descriptor combines what is inside the array."""
     x, y = random((10, 12), "i32", seed=8), random((10, 12), "i32", seed=9)
     array = device.to(y.copy())
     atomic_kernel[(1,)](array, device.to(x), 10, 12, 16, 16, kind)
@@ -194,6 +198,7 @@ def rank_kernel(x, y, RANK: tl.constexpr):
     ],
 )
 def test_ranks(device, shape, block, offset):
+    """Descriptors of rank 1 to 5 load and store the tile at their offsets."""
     x = random(shape, "fp32", seed=10)
     out = device.output(shape, "fp32")
     before = out.numpy().copy()

@@ -152,6 +152,7 @@ def atomic_kernel(x, old, table, n, BLOCK: tl.constexpr, WIDE: tl.constexpr):
 
 @pytest.mark.parametrize("is_wide", [False, True])
 def test_atomics(device, is_wide):
+    """Atomics reach elements beyond 2^31."""
     n, block = 256, 256
     largest = FAR // 64 - 1 if not is_wide else FAR // 32
     x = Far(device, (largest + 1) * 64, np.int32)

@@ -27,6 +27,7 @@ def locked_sum_kernel(lock_ptr, count_ptr, sum_ptr, x_ptr, N: tl.constexpr):
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize("programs, n", [(7, 64), (150, 512)])
 def test_lock(device, programs, n, num_warps):
+    """A sum under a lock has every program's part once."""
     x = random((programs, n), "i32", seed=71)
     lock, count = device.to(np.zeros(1, np.int32)), device.to(np.zeros(1, np.int32))
     total = device.output(n, "i32")

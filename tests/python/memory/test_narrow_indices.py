@@ -24,6 +24,7 @@ def masked_kernel(
 @pytest.mark.parametrize("n", [0, -64, 16, 128, 1024])
 @pytest.mark.parametrize("dtype, shift", [("int8", 0), ("uint8", 0), ("int16", 7), ("int16", 0)])
 def test_masks(device, dtype, shift, n, num_warps):
+    """A mask of narrow integers that wrap is NumPy's."""
     size = 1024
     x, out = random(size, "fp32"), device.output((2, size), "fp32")
     masked_kernel[(1,)](
@@ -45,6 +46,7 @@ def gathered_kernel(x, out, first, DTYPE: tl.constexpr, B: tl.constexpr):
 @pytest.mark.parametrize("first", [0, 4, 124, 3, -16])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_addresses(device, dtype, first):
+    """Addresses of narrow integers that wrap are NumPy's."""
     size = 512
     x, out = random(512, "fp16"), device.output((size,), "fp16")
     gathered_kernel[(1,)](device.to(x), out.array, first, DTYPE=getattr(tl, dtype), B=size)

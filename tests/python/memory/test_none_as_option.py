@@ -22,6 +22,7 @@ def copy_window(x, y, n, BLOCK: tl.constexpr):
 
 
 def test_pointers(device):
+    """`None` as an option of a load is no option."""
     x = np.random.default_rng(0).standard_normal(300).astype(np.float32)
     for cache in (None, "", ".cg"):
         y = device.empty(300, np.float32)

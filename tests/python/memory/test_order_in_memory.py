@@ -91,7 +91,8 @@ WAYS = [
 
 @pytest.mark.parametrize("block", [(64, 64, 4), (128, 128, 8), (64, 64, 2)])
 @pytest.mark.parametrize("way", WAYS)
-def test_dots(device, way, block):
+def test_stored_tiles_of_a_gemm(device, way, block):
+    """A GEMM's tile that is stored and loaded again keeps the order of the program."""
     M, N, K = 144, 112, 80
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     c, d = random((M, N), "fp16", 3), random((M, N), "fp16", 4)
@@ -166,6 +167,7 @@ def number_kernel(number, out, n, WAY: tl.constexpr, N: tl.constexpr):
     ],
 )
 def test_numbers(device, way, last, start, step, num_warps):
+    """A number that is stored and loaded again keeps the order of the program."""
     number, out = device.to(np.array([5], np.int32)), device.output(256, "i32")
     number_kernel[(1,)](number, out.array, 7, way, 256, num_warps=num_warps)
     np.testing.assert_array_equal(out.numpy(), start + step * np.arange(256))
@@ -185,6 +187,7 @@ def state_kernel(x, state, out, n, BM: tl.constexpr, BN: tl.constexpr):
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("shape", [(4, 8), (32, 32), (64, 64)])
 def test_states(device, shape, num_warps):
+    """A state in memory that rounds change keeps the order of the program."""
     rounds = 5
     x, state = random((rounds, *shape), "fp32", 1), random(shape, "fp32", 2)
     out, kept = device.output((rounds, *shape), "fp32"), device.to(state.copy())

@@ -42,6 +42,7 @@ def copy_kernel(out, x, n, BLOCK: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.con
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("block, num_warps", [(32, 4), (256, 2)])
 def test_copies(device, dtype, block, num_warps):
+    """Ordered loads and stores copy every element, and none past the mask."""
     n = 300
     x, start = words(dtype, n + 20, 301), words(dtype, n + 20, 302)
     out = device.to(start.copy())
@@ -70,6 +71,7 @@ def scalar_kernel(out, x):
 
 @pytest.mark.parametrize("dtype", ["i16", "i32", "fp32", "fp64"])
 def test_scalars(device, dtype):
+    """Ordered loads and stores of scalars do what plain ones do."""
     x, out = words(dtype, 6, 304), device.to(words(dtype, 6, 305))
     before = device.numpy(out).copy()
     scalar_kernel[(5,)](out, device.to(x))
@@ -105,6 +107,7 @@ def relay_kernel(flags, data, SCOPE: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.uint32])
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_relay(device, dtype, scope):
+    """Programs that poll a flag run one after the other."""
     programs, n = 9, 128
     flags = device.to(np.eye(1, programs + 1, dtype=dtype)[0])
     start = random(n, "i64", seed=306)
@@ -176,6 +179,7 @@ def timeout_kernel(flags, out, timeout, N: tl.constexpr):
 @pytest.mark.parametrize("timeout", [0, 2000])
 @pytest.mark.parametrize("n", [32, 256])
 def test_timeout(device, timeout, n):
+    """A poll ends at its timeout, and returns whether the value came."""
     flags = random(n, "i32", seed=307) % 4
     out = device.to(np.full(n + 1, 9, np.int32))
     timeout_kernel[(2,)](device.to(flags), out, timeout, n)

@@ -125,6 +125,7 @@ def test_the_same_array(memory):
 
 @pytest.mark.parametrize("by", [1, 63])
 def test_shifted(memory, by):
+    """A shifted view of the same memory is reported once."""
     assert len(told(copy, memory[:64], memory[by : by + 64], 64)) == 1
 
 

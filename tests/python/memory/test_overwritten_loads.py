@@ -45,6 +45,7 @@ def turned_kernel(p_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
 
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
 def test_counts(device, num_warps):
+    """Every thread sees the number from before it was overwritten."""
     size = 64 * num_warps
     count, out = device.to(np.array([5], np.int32)), device.output(size, "i32")
     count_kernel[(1,)](count, out.array, N=size, num_warps=num_warps)
@@ -54,7 +55,8 @@ def test_counts(device, num_warps):
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("shape", [(32, 32), (64, 16), (16, 64)])
 @pytest.mark.parametrize("clear", [False, True])
-def test_rows(device, shape, num_warps, clear):
+def test_overwritten_rows(device, shape, num_warps, clear):
+    """A row that is overwritten keeps its loaded values."""
     x, y = random(shape[0], "fp32"), random(shape, "fp32")
     out = device.output(shape, "fp32")
     m, n = shape
@@ -67,6 +69,7 @@ def test_rows(device, shape, num_warps, clear):
 @pytest.mark.parametrize("num_warps", [2, 4])
 @pytest.mark.parametrize("size", [1024, 16384])
 def test_exchanges(device, size, num_warps):
+    """Elements that neighbours overwrite keep their loaded values."""
     x, y, out = random(size, "fp32"), random(size, "fp32"), device.output(size, "fp32")
     where = device.to(x.copy())
     exchange_kernel[(1,)](where, device.to(y), out.array, N=size, num_warps=num_warps)

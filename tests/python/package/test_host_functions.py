@@ -13,6 +13,7 @@ import pytest
     "x, y, result", [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (4096, 128, 32)]
 )
 def test_cdiv(x, y, result):
+    """`cdiv` rounds up."""
     assert triton.cdiv(x, y) == result
 
 
@@ -30,6 +31,7 @@ def test_next_power_of_2():
 
 
 def test_version():
+    """The version begins with that of Triton."""
     assert triton.__version__.startswith("3.6.0+pantile.")
 
 
@@ -45,6 +47,7 @@ def test_constexpr_arithmetic():
 
 
 def test_dtypes():
+    """Types have Triton's names, widths and kinds."""
     assert (
         str(tl.float16) == "fp16"
         and tl.float16.primitive_bitwidth == 16
@@ -78,6 +81,7 @@ def test_assert_close():
 
 
 def test_allclose():
+    """`allclose` has a tolerance for fp16, and refuses other types."""
     x = np.ones(4, np.float16)
     assert triton.testing.allclose(x, x + np.float16(0.005))
     assert not triton.testing.allclose(x, x + np.float16(0.5))
@@ -170,6 +174,7 @@ def test_driver_says_what_is_there():
 
 
 def test_stubs():
+    """The stubs have every name of the language, with its parameters."""
     import ast
 
     from pantile.language.stubs import stubs

@@ -18,6 +18,7 @@ GROUPS = "build redis cache compilation autotuning runtime language nvidia amd p
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_groups(name):
+    """A group has its knobs, and a copy and a scope of them."""
     group = getattr(knobs, name)
     assert set(group.knobs) == set(group.knob_descriptors)
     copy = group.copy()
@@ -54,6 +55,7 @@ def test_groups(name):
     ],
 )
 def test_environment(monkeypatch, group, knob, variable, text, value):
+    """A variable of the environment sets its knob."""
     settings = getattr(knobs, group)
     for name in settings.knob_descriptors[knob].names:
         monkeypatch.delenv(name, raising=False)
@@ -112,6 +114,7 @@ def test_copies_have_hooks_of_their_own():
 
 
 def test_refresh():
+    """`refresh_knobs` undoes assignments."""
     knobs.autotuning.print = True
     knobs.refresh_knobs()
     assert knobs.autotuning.print is False

@@ -41,6 +41,7 @@ def h200():
 
 
 def test_peaks(h200):
+    """The peaks of an H200 are those of its data sheet."""
     # The data sheet: 4.8 TB/s; 989 and 1979 TFLOP/s dense at a boost clock of 1.83 GHz; 67 in fp32.
     assert testing.get_dram_gbps() == pytest.approx(4917, rel=1e-3)
     assert testing.get_max_tensorcore_tflops(tl.float16, 1830e3) == pytest.approx(989, rel=0.01)

@@ -124,6 +124,7 @@ LOOPS = ["first", "last", "between", "else", "seen", "while", "memory", "tile"]
 @pytest.mark.parametrize("B", [32, 64])
 @pytest.mark.parametrize("sizes", [(512, 512), (512, 200), (512, 64), (256, 999), (0, 64)], ids=str)
 def test_exits(device, loop, sizes, B):
+    """A loop that a scalar ends early leaves the right accumulator."""
     n, K = sizes
     limit = -(-min(n, K) // B)
     a, b = random((B, max(n, B)), "fp16", 1), random((max(n, B), B), "fp16", 2)

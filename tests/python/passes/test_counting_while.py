@@ -29,6 +29,7 @@ BOUNDS += [(-(2**31), -(2**31) + 99), (2**40, 2**40 + 70), (-(2**40), -(2**40) +
 @pytest.mark.parametrize("step", [1, 3, 32])
 @pytest.mark.parametrize("keep", [False, True])
 def test_counts(device, bounds, step, keep):
+    """A counting loop runs as often as Python's, at the ends of the type too."""
     start, end = bounds
     out = device.output(3, "i64")
     wide = np.array([start, end]).astype(np.int64)
@@ -117,6 +118,7 @@ KINDS = ["skips", "moves the end", "leaves", "counts down", "reads the next", "n
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_others(device, kind):
+    """A loop that only seems to count computes what Python does."""
     n = 41
     x = random(n + 2, "i32", 3, low=0, high=9)
     x[30] = 9
@@ -154,7 +156,7 @@ def matmul_kernel(
 
 @pytest.mark.parametrize("loop", ["while", "kept", "range"])
 @pytest.mark.parametrize("shape", [(128, 128, 256), (100, 80, 208), (64, 64, 32)], ids=str)
-def test_dots(device, loop, shape):
+def test_gemm_in_a_while_loop(device, loop, shape):
     """All three have loads of later iterations in flight."""
     M, N, K = shape
     a, b = random((M, K), "fp16", 4), random((K, N), "fp16", 5)

@@ -84,6 +84,7 @@ def test_two_sums(device, first, middle, end):
 @pytest.mark.parametrize("rows,warps", [(64, 4), (32, 2), (128, 8), (16, 4), (32, 1)])
 @pytest.mark.parametrize("scaled,started", [(True, False), (False, False), (True, True)])
 def test_sums(device, rows, warps, axis, scaled, started, middle, end):
+    """Running sums that threads combine after the loop agree with float64."""
     x, y = random((rows, 64), "fp16") / 4, random((6, 64, 64), "fp16") / 4
     kept = (64, rows)[axis]
     start = np.abs(random((kept,), "fp32"))

@@ -37,6 +37,7 @@ def kept_kernel(out_ptr, x_ptr, w_ptr, n, bound, LOOP: tl.constexpr, KEEP: tl.co
 @pytest.mark.parametrize("loop", ["range", "left", "condition", "nested"])
 @pytest.mark.parametrize("keep", [False, True])
 def test_kept(device, loop, keep):
+    """A loop whose invariants stay in it gives the same numbers."""
     n, bound = 9, 8.0
     x, w = random((n, 128), "fp32", 1), random(128, "fp32", 2)
     x[7, 77] = 9.0

@@ -19,7 +19,8 @@ def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("grid", [(8,), (64,), (6,), (7,), (4, 3), (2, 3, 5), (1, 40)])
-def test_rows(device, grid):
+def test_softmax_of_a_row_per_program(device, grid):
+    """Each packed program has the softmax of its own row."""
     rows, cols = int(np.prod(grid)), 100
     x = random((rows, cols), "fp32", 1)
     out = device.to(np.full((rows, cols), np.nan, dtype=np.float32))
@@ -65,6 +66,7 @@ def column_kernel(out_ptr, x_ptr, cols, ROWS: tl.constexpr, COLS: tl.constexpr):
 
 
 def test_columns(device):
+    """Each packed program has the sums of its own columns."""
     rows, cols, width = 16, 192, 8
     x = random((rows, cols), "fp32", 4)
     out = device.to(np.full(cols, np.nan, dtype=np.float32))

@@ -38,7 +38,8 @@ def norm(x, w):
         (514, 2047, 2047, 2048, "fp32", 1),  # rows of 8 KiB; several programs per CTA
     ],
 )
-def test_rows(device, rows, n, stride, block, dtype, num_warps):
+def test_norm_of_prefetched_rows(device, rows, n, stride, block, dtype, num_warps):
+    """Rows that another program prefetches are normalised as float64 does."""
     x, w = random((rows * stride,), dtype, rows), random((n,), "fp32", 2)
     x = x[: (rows - 1) * stride + n]  # the last row is not padded
     y = device.to(np.full(rows * stride, np.nan, dtype=np.float32))
@@ -103,6 +104,7 @@ def walk_kernel(x_ptr, y_ptr, scale_ptr, rows, n, BLOCK: tl.constexpr, STAGES: t
 @pytest.mark.parametrize("programs, rows", [(3, 11), (1, 5), (4, 3), (70, 71)])
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_walks(device, programs, rows, stages):
+    """Programs that walk over rows, and prefetch the next, see each row once."""
     n, block = (4001, 4096) if programs < 70 else (1000, 1024)
     x = random((rows, n), "fp32", rows)
     y, sums = (

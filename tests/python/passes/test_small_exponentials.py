@@ -36,6 +36,7 @@ def logistic(X, Y, N: tl.constexpr):
 
 
 def test_stored(device):
+    """Exponentials that are stored keep their subnormal values."""
     x = np.linspace(-102, -80, 256, dtype=np.float32)
     y = device.output(256, "fp32")
     exponentials[(1,)](device.to(x), y.array, 256)
@@ -57,6 +58,7 @@ def test_log_sum(device, spread, shift):
 
 
 def test_logistic(device):
+    """The logistic function is right at both ends."""
     x = np.linspace(-86, 100, 1024, dtype=np.float32)
     y = device.output(1024, "fp32")
     logistic[(1,)](device.to(x), y.array, 1024)

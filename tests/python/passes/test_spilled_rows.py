@@ -18,6 +18,7 @@ def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize("num_warps, cols", [(8, 65536), (16, 40001), (32, 65536)])
 def test_softmax(device, num_warps, cols):
+    """The softmax of a row that is spilled is that of float64."""
     x = random((2, cols), "fp32", num_warps)
     out = device.to(np.full((2, cols), np.nan, dtype=np.float32))
     softmax_kernel[(2,)](out, device.to(x), cols, BLOCK=65536, num_warps=num_warps)
@@ -42,6 +43,7 @@ def norm_kernel(y_ptr, x_ptr, w_ptr, mean_ptr, cols, BLOCK: tl.constexpr):
 
 
 def test_norm(device):
+    """The norm of a row that is spilled is that of float64."""
     cols = 65536 - 24
     x, w = random((2, cols), "fp16", 1), random((cols,), "fp32", 2)
     y = device.to(np.full((2, cols), np.nan, dtype=np.float32))
@@ -70,6 +72,7 @@ def gradient_kernel(dx_ptr, y_ptr, dy_ptr, sums_ptr, cols, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize("num_warps, cols", [(8, 32768), (16, 32001), (32, 32768)])
 def test_gradient(device, num_warps, cols):
+    """The gradient of softmax over spilled rows is that of float64."""
     y, dy = random((2, cols), "fp32", num_warps) / 64, random((2, cols), "fp32", 7)
     dx = device.to(np.full((2, cols), np.nan, dtype=np.float32))
     sums = device.to(np.full(2, np.nan, dtype=np.float32))

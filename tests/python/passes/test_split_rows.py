@@ -20,6 +20,7 @@ def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
     "num_warps, grid, cols", [(16, (3, 2), 131072), (32, (2, 1), 70001), (32, (1, 2), 262000)]
 )
 def test_softmax(device, num_warps, grid, cols):
+    """The softmax of a row that a cluster shares is that of float64."""
     x = random((grid[0] * grid[1], cols), "fp32", num_warps)
     out = device.to(np.full(x.shape, np.nan, dtype=np.float32))
     block = triton.next_power_of_2(cols)

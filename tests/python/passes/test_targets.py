@@ -222,6 +222,7 @@ def _products(name, target):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_assembles(name, target):
+    """A kernel is assembled for a target without serialised wgmma or large spills."""
     kernel = _compiled(name, target)
     assert kernel.asm["cubin"][:4] == b"\x7fELF"
     assert f".target sm_{target}" in kernel.asm["ptx"]

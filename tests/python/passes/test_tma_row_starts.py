@@ -44,6 +44,7 @@ TAKEN = [("block", 0), ("hint", 24), *(("argument", first) for first in (0, 64))
 
 @pytest.mark.parametrize("way, first", WAYS)
 def test_starts(device, way, first):
+    """Rows that begin anywhere give the right dot."""
     depth, stride, programs = 192, 512, 3
     a, b = random((64, stride), "fp16", 1), random((64, stride), "fp16", 2)
     out = device.output((programs, 64, 64), "fp32")

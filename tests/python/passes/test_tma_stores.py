@@ -78,6 +78,7 @@ def launch(device, a, b, out, block, **options):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_gemms(device, block, shape):
+    """TMA stores fill the result and nothing around it."""
     M, N, K = shape
     a, b = random((M, K), "fp16", M), random((K, N), "fp16", N)
     whole, out = framed(device, M, N, "fp16", turned=False)

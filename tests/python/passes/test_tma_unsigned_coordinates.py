@@ -40,7 +40,8 @@ def matmul(a, b, c, depth, stride, WAY: tl.constexpr, B: tl.constexpr):
 
 
 @pytest.mark.parametrize("way", FIRST)
-def test_rows(device, way):
+def test_rows_of_unsigned_operations(device, way):
+    """Rows that unsigned operations find are the right ones."""
     depth, stride, grid = 128, 144, (6, 3)
     a, b = random((256, stride), "fp16", 1), random((depth, 64), "fp16", 2)
     out = device.output((*grid, 64, 64), "fp32")

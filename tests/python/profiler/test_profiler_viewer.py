@@ -81,6 +81,7 @@ def test_units_of_time(file, unit, scale):
 
 
 def test_rates(file):
+    """Rates are the counted work over the time, in their units."""
     found = values(file, "tflop16/s", "gflop16/s", "flop16/s", "tbyte/s", "gbyte/s", "byte/s")
     assert found["gemm"] == pytest.approx((250, 250e3, 250e12, 0.5, 500, 5e11))
     assert found["forward"][:1] == pytest.approx((200,))

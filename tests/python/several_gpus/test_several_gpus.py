@@ -105,6 +105,7 @@ def transpose_kernel(out, x, BM: tl.constexpr, BN: tl.constexpr):
 
 
 def test_descriptors(gpus):
+    """Descriptors are of the GPU of their arrays."""
     x = random((96, 80), "fp16", seed=6)
     for gpu in (gpus[1], gpus[0]):
         array = gpu.to(x)

@@ -150,7 +150,8 @@ def test_compile_and_link(tmp_path):
         ("*fp32, *fp32, i32, i32, fp32, 128", "1, 1", "2 extents instead of 3"),
     ],
 )
-def test_mistakes(tmp_path, signature, grid, message):
+def test_wrong_signatures_and_grids(tmp_path, signature, grid, message):
+    """A wrong signature or grid is refused with its reason."""
     done = compiled(tmp_path, signature, grid, check=False)
     assert done.returncode != 0 and message in done.stderr
 

@@ -297,5 +297,6 @@ def test_artifact_of_several_targets(folder):
         ),
     ],
 )
-def test_mistakes(folder, words, status, message):
+def test_wrong_words_of_a_build(folder, words, status, message):
+    """Wrong words of a build are refused with their reason."""
     assert message in pantilec("build", *words, "-o", "x.h", cwd=folder, status=status)

@@ -158,7 +158,8 @@ def test_programs_have_a_cta_each(folder):
     assert images_of(folder, *rows, "--cooperative") == [(0, 1, 1)]
 
 
-def test_mistakes(folder):
+def test_variants_that_differ_in_cooperation(folder):
+    """Variants that differ in `--cooperative` are refused."""
     words = " ".join(f"'{word}'" for word in ("k.py", *SMOOTH, *GRID))
     (folder / "list.txt").write_text(f"{words} --cooperative\n{words}\n")
     message = pantilec("build", "--list", "list.txt", "-o", "x.h", cwd=folder, status=1)

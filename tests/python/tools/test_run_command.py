@@ -109,7 +109,8 @@ def test_grids_and_shapes(folder):
         ([], "the signature has no type for parameter `out_ptr`"),
     ],
 )
-def test_mistakes(folder, words, message):
+def test_wrong_words_of_a_run(folder, words, message):
+    """Wrong words of a run are refused with their reason."""
     text = pantilec(
         *("run", "k.py", "--kernel", "places", "--device", "cpu", "--no-time", *words),
         cwd=folder,

@@ -139,6 +139,7 @@ def test_reset_to_zero(tune_cpu):
 
 
 def test_hooks(tune_cpu):
+    """Hooks of configurations and of the tuner run in their order."""
     seen = []
     configs = [
         triton.Config({"BLOCK": size}, pre_hook=lambda args: seen.append(args["BLOCK"]))
@@ -156,6 +157,7 @@ def test_hooks(tune_cpu):
 
 
 def test_pruning(tune_cpu):
+    """Early pruning and a model leave the configurations that they say."""
     early = lambda configs, args, **kwargs: [c for c in configs if c.kwargs["BLOCK"] < args["n"]]
     tuned = make(do_bench=fake_bench([2, 1]), prune_configs_by={"early_config_prune": early})
     launch(tuned, *arrays(50))
@@ -417,6 +419,7 @@ def test_failures_are_stored_and_reported(tune_cpu, monkeypatch, tmp_path, capsy
 
 
 def test_printing(tune_cpu, monkeypatch, capsys):
+    """The environment makes the tuner print what it chose."""
     monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
     launch(make(do_bench=fake_bench([2, 1, 3])), *arrays())
     printed = capsys.readouterr().out
@@ -466,6 +469,7 @@ def test_heuristics_under_autotune():
 
 
 def test_config():
+    """A configuration prints and compares by its options."""
     config = triton.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=128)
     assert config.all_kwargs() == {
         "BLOCK": 16,

@@ -61,6 +61,7 @@ def test_the_table(measured, capsys):
 
 
 def test_files(measured):
+    """The report writes a picture, and a row per measurement."""
     plot, rows = measured / "plot.png", measured / "rows.csv"
     pytest.importorskip("matplotlib")
     assert main(["tune", "report", "--plot", str(plot), "--csv", str(rows)]) == 0
