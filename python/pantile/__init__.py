@@ -9,6 +9,8 @@ import importlib
 from . import knobs, language, runtime
 from .arith import cdiv, next_power_of_2
 from .language.aggregate import aggregate
+from .marks import must_use_result
+from .release import __version__, version  # noqa: F401
 from .runtime import (
     Autotuner,
     Config,
@@ -40,16 +42,6 @@ from .runtime.errors import (
     UnsupportedLanguageConstruct,
 )
 from .runtime.jit import MockTensor, TensorWrapper, jit
-
-# Libraries compare `__version__` with Triton's; `version` is ours.
-version = "0.1.0"
-__version__ = f"3.6.0+pantile.{version}"
-
-
-def must_use_result(fn, is_method=True):
-    """Mark a function whose result must be used; the compiler has a list of such functions of its own."""
-    return fn
-
 
 __all__ = [
     "AssemblerError",

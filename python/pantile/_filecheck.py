@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from .backends.compiler import GPUTarget
+from .backends.target import GPUTarget
 
 __all__ = [
     "MatchError",
@@ -66,7 +66,7 @@ def run_filecheck(name, module_str, check_template):
 
 def run_parser(kernel_fn, args=(), kwargs=None, target=stub_target):
     """Return the tile IR of a kernel for these arguments, dtypes among them, as a ModuleText."""
-    from .compiler.code_generator import ast_to_ttir
+    from .compiler.front_end import ast_to_ttir
     from .runtime.tensors import MockTensor
 
     known = {name: value for name, value in (kwargs or {}).items() if name != "sanitize_overflow"}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from . import knobs
-from . import language as tl
 from ._utils import type_canonicalisation_dict
+from .language import namespace as tl
 from .runtime.tensors import TensorWrapper, reinterpret
 
 int_dtypes = ["int8", "int16", "int32", "int64"]

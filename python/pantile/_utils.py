@@ -3,8 +3,9 @@
 import functools
 
 from .language.classes import tuple_type
-from .language.core import TRITON_MAX_TENSOR_NUMEL, validate_block_shape
 from .language.dtypes import TYPES, dtype
+from .language.host_functions import validate_block_shape
+from .language.namespace import TRITON_MAX_TENSOR_NUMEL
 
 __all__ = [
     "BITWIDTH_DICT",

@@ -6,7 +6,7 @@
 import importlib
 import os
 
-from .settings import Setting, flag, set_variable
+from .settings import Setting, flag, propagates, set_variable
 from .toolkit import tool_setting
 
 
@@ -26,9 +26,7 @@ def toenv(val):
 
 def setenv(key, value):
     """Set an environment variable, or remove it for None, unless `knobs.propagate_env` is False."""
-    from . import knobs
-
-    if knobs.propagate_env:
+    if propagates():
         set_variable(key, value)
 
 

@@ -71,8 +71,8 @@ class Env:
     """Assigned to a setting: the environment counts again."""
 
 
-def _is_propagated():
-    """Whether overrides go into the environment: `knobs.propagate_env`."""
+def propagates():
+    """Return whether overrides go into the environment: `knobs.propagate_env`."""
     return getattr(sys.modules.get("pantile.knobs"), "propagate_env", True)
 
 
@@ -165,7 +165,7 @@ class Setting:
                 value = getattr(group, self.name)
             variable = self.exported if isinstance(self.exported, str) else self.names[0]
             _put(variable, self.told() if value is None else _text_of(value))
-        elif isinstance(value, (bool, int, str)) and _is_propagated():
+        elif isinstance(value, (bool, int, str)) and propagates():
             _put(self.key, _text_of(value))
         elif self.key in _exports:
             _put(self.key, None)

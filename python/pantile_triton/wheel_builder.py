@@ -19,7 +19,7 @@ SOURCE = PACKAGE / "_stand_in/triton/__init__.py"
 
 def versions():
     """Return (version of pantile, version of the triton that it stands for)."""
-    text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    text = (PACKAGE / "release.py").read_text(encoding="utf-8")
     version = re.search(r'^version = "([\d.]+)"', text, re.M)[1]
     stands_for = re.search(r'^__version__ = f"([\d.]+)\+pantile', text, re.M)[1]
     return version, f"{stands_for}+pantile.{version}"

@@ -2,26 +2,35 @@
 
 
 class DriverBase:
-    """The interface of `runtime.driver.active`."""
+    """The interface of `runtime.driver.active`; a driver for `set_active` derives from it."""
 
     @classmethod
     def is_active(cls):
+        """Return whether the driver's device is there; NotImplementedError without an answer."""
         raise NotImplementedError
 
     def get_current_target(self):
+        """Return the GPUTarget of the current device; NotImplementedError without an answer."""
         raise NotImplementedError
 
     def get_active_torch_device(self):
+        """Return the torch.device of the current device; NotImplementedError without an answer."""
         raise NotImplementedError
 
     def get_benchmarker(self):
         """Return the function that measures a launch, as `testing.do_bench`."""
-        from ..testing import do_bench
+        from ..testing.bench import do_bench
 
         return do_bench
 
     def map_python_to_cpp_type(self, ty):
-        """Return the C type of a kernel argument's type: "*fp32", "i32", "fp32"."""
+        """Return the C type of a kernel argument's type; KeyError for no type.
+
+        Parameters
+        ----------
+        ty : str
+            The type as in signatures: "*fp32", "i32", "fp32".
+        """
         if ty.startswith("*"):
             return "CUdeviceptr"
         if ty.startswith("tensordesc"):

@@ -81,7 +81,7 @@ def _read(path):
 
 def _compile(source, target, options):
     from .. import _pantile
-    from .compiler import prepare
+    from .kernel import prepare
 
     source.fn = _stub(source)
     text = {
@@ -111,7 +111,7 @@ def _of_library(kind):
 
 def _stub(source):
     """A jit function of the kernel's name and as many parameters."""
-    from ..runtime.jit import JITFunction
+    from ..runtime.jit_function import JITFunction
 
     names = ", ".join(f"arg{number}" for number in source.signature)
     text = f"def {source.name}({names}):\n    pass\n"

@@ -2,6 +2,8 @@
 
 from collections import namedtuple
 
+from ..release import __version__
+
 
 def metadata_of(kernel, target, options):
     """Return the metadata of the extension module's kernel, for a GPUTarget and CUDAOptions.
@@ -11,13 +13,11 @@ def metadata_of(kernel, target, options):
     `persistent` says that a CTA runs several programs, so that fewer CTAs than programs start.
     `launch_abi` is "triton" if any launcher can start the kernel, whatever it was compiled for.
     """
-    import pantile
-
     fields = {
         **options._asdict(),
         "hash": kernel.hash,
         "target": target,
-        "triton_version": pantile.__version__,
+        "triton_version": __version__,
         "name": kernel.name,
         "num_warps": kernel.num_warps or options.num_warps,
         "num_ctas": kernel.blocks_per_program,

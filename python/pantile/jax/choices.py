@@ -13,7 +13,7 @@ def layers_of(kernel):
     """Return (the decorators of a kernel, from the outside in, and its JITFunction)."""
     from ..runtime.autotuner import Autotuner
     from ..runtime.heuristics import Heuristics
-    from ..runtime.jit import JITFunction
+    from ..runtime.jit_function import JITFunction
 
     layers = []
     while isinstance(kernel, (Autotuner, Heuristics)):

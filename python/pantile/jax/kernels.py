@@ -32,7 +32,7 @@ class Prepared:
 
     @property
     def source(self):
-        from ..compiler.compiler import ASTSource
+        from ..compiler.source import ASTSource
 
         return ASTSource.of_specialization(self.fn, self.specialization, self.call.values)
 
@@ -44,7 +44,7 @@ class Prepared:
 
     def _compilation(self, program=None):
         """A function that compiles; its first arguments are program, specialisation and options."""
-        from ..compiler.compiler import prepare
+        from ..compiler.kernel import prepare
 
         program = program or self.snapshot.program(self.kernel_name())
         return prepare(program, self.specialization, self.target, self.options, self.source)

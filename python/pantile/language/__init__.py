@@ -1,40 +1,20 @@
 """The kernel language: names for use inside functions with `@jit`, and types that the host may use too."""
 
-from .classes import CLASSES
-from .constexpr import const, constexpr
-from .dtypes import TYPES, block_type, dtype, get_int_dtype, pointer_type
-from .names import LANGUAGE, Builtin, Enumeration
+import importlib
 
-globals().update(TYPES)
-globals().update(CLASSES)
-language_names = {name: Builtin(name) for name in LANGUAGE}
-globals().update(language_names)
-from .type_names import str_to_ty  # noqa: E402
+from . import core, math, random, standard, target_info
+from .namespace import *  # noqa: F403
+from .namespace import __all__ as _names
+from .namespace import language_names  # noqa: F401
 
-PropagateNan = Enumeration("PropagateNan", ["NONE", "ALL"])
-TRITON_MAX_TENSOR_NUMEL = 1048576
-
-from . import core, math, random, standard, target_info  # noqa: E402  (they take their names from here)
-
-__all__ = [
-    *TYPES,
-    *CLASSES,
-    *LANGUAGE,
-    "PropagateNan",
-    "TRITON_MAX_TENSOR_NUMEL",
-    "block_type",
-    "const",
-    "constexpr",
+__all__ = [  # noqa: F405 (some are imported on access)
+    *_names,
     "core",
-    "dtype",
     "extra",
-    "get_int_dtype",
     "libdevice",
     "math",
-    "pointer_type",
     "random",
     "standard",
-    "str_to_ty",
     "target_info",
 ]
 
@@ -42,8 +22,6 @@ __all__ = [
 def __getattr__(name):
     # What few kernels use, and what needs the rest of the package, which is imported later.
     if name in ("extra", "libdevice"):
-        import importlib
-
         module = importlib.import_module(f"{__name__}.extra.libdevice")
         globals().update(extra=importlib.import_module(f"{__name__}.extra"), libdevice=module)
         return globals()[name]
@@ -52,7 +30,5 @@ def __getattr__(name):
 
         return constexpr_function
     if name == "semantic":
-        import importlib
-
         return importlib.import_module(f"{__name__}.semantic")
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

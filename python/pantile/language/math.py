@@ -1,7 +1,7 @@
 """Element-wise mathematics; what the portable language lacks is libdevice's, as in older releases."""
 
-from . import language_names as _names
 from .names import LIBDEVICE, MATH, Builtin
+from .namespace import language_names as _names
 
 globals().update({name: _names[name] for name in MATH})
 

@@ -126,9 +126,10 @@ convert_custom_float8_sm70 convert_custom_float8_sm80
 """.split()
 
 
-# The compiler's names of the modules. They are imported on access.
+# The compiler's names of the modules. They are imported on access; the first of a name stands for it.
 _MODULES = {
     "pantile.language": "tl.",
+    "pantile.language.namespace": "tl.",
     "pantile.language.core": "tl.",
     "pantile.language.standard": "tl.",
     "pantile.language.random": "tl.",
@@ -151,12 +152,10 @@ def module_name(module):
 
 def language_object(reference):
     """Return the host's object for the compiler's name of it: "load", "libdevice.tanh", "tl.math."."""
-    from pantile import language
-
-    if reference.endswith("."):
-        path = next(path for path, name in _MODULES.items() if name == reference)
-        return importlib.import_module(path)
-    found = language
+    paths = [path for path, name in _MODULES.items() if name == reference]
+    found = importlib.import_module(paths[0] if paths else "pantile.language")
+    if paths:
+        return found
     for part in reference.split("."):
         found = getattr(found.extra if part in ("libdevice", "cuda") else found, part)
     return found

@@ -1,7 +1,7 @@
 """Triton's import path of names that are written in the language itself."""
 
-from . import constexpr
-from . import language_names as _names
+from .constexpr import constexpr
+from .namespace import language_names as _names
 
 globals().update(_names)
 N_ROUNDS_DEFAULT = constexpr(10)

@@ -1,6 +1,6 @@
 """Triton's import path of names that are written in the language itself."""
 
-from . import language_names as _names
+from .namespace import language_names as _names
 
 globals().update(_names)
 

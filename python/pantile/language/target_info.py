@@ -12,9 +12,9 @@ class TargetQuestion(Builtin):
     """A property of the target; of the current device when the host calls it."""
 
     def __call__(self, *args, _semantic=None):
-        from ..runtime.driver import driver
+        from ..runtime.device import active_device
 
-        target = driver.active.get_current_target()
+        target = active_device().get_current_target()
         if self.__name__ == "current_target":
             return target
         if self.__name__ == "is_cuda":

@@ -1,7 +1,7 @@
 """Scopes inside of kernels: they compile to nothing, as Triton's do without instrumentation."""
 
-from .. import jit
-from ..language import constexpr
+from ..language.constexpr import constexpr
+from ..runtime.jit import jit
 
 
 def _check(semantic_name):

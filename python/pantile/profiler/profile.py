@@ -5,7 +5,8 @@ import functools
 from .. import knobs
 from . import session as sessions
 from .flags import flags
-from .hooks import HookManager, LaunchHook
+from .hooks.hook import HookManager
+from .hooks.launch import LaunchHook
 
 DEFAULT_PROFILE_NAME = "proton"
 

@@ -4,7 +4,6 @@ A choice is kept for the values of the key arguments, the dtypes of all arrays a
 unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
 """
 
-import contextlib
 import functools
 import inspect
 import sys
@@ -14,7 +13,8 @@ from .. import knobs
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
 from .heuristics import Heuristics, heuristics, require_kernel
-from .jit import FirstLaunchers, JITFunction, KernelInterface, RunLaunchers
+from .jit_function import JITFunction
+from .kernel_interface import FirstLaunchers, KernelInterface, RunLaunchers
 from .tensors import MockTensor
 
 __all__ = [
@@ -29,17 +29,6 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def working_on(device):
-    """Make GPU `device` current within, where torch says which one is: there torch waits and takes times."""
-    torch = sys.modules.get("torch")
-    if device < 0 or torch is None or not torch.cuda.is_available():
-        yield
-        return
-    with torch.cuda.device(device):
-        yield
-
-
 @functools.cache
 def _kind_of(device):
     """What a key begins with: nothing for the first GPU and others like it."""
@@ -49,7 +38,36 @@ def _kind_of(device):
 
 
 class Autotuner(KernelInterface):
-    """A kernel with several configurations."""
+    """A kernel with several configurations; `autotune` makes it.
+
+    `best_config` is what the last launch took, `cache` has the choices by key, `configs_timings`
+    milliseconds of each configuration at quantiles 0.5, 0.2 and 0.8, and `bench_time` how many seconds
+    the last tuning took.
+
+    Parameters
+    ----------
+    fn : JITFunction, Autotuner or Heuristics
+        The kernel.
+    arg_names : list of str
+        Its parameters, in order.
+    configs : list of Config, or SearchSpace
+        What to choose from; an empty list is one default Config.
+    key : list of str
+        Parameters whose values matter for the choice.
+    reset_to_zero, restore_value, pre_hook, post_hook, prune_configs_by : optional
+        As of `autotune`.
+    warmup, rep, do_bench : optional
+        As of `autotune`.
+    use_cuda_graph, cache_results : bool, default False
+        As of `autotune`.
+
+    Raises
+    ------
+    TypeError
+        For a configuration that is no Config.
+    ValueError
+        For a search space with an axis that is no parameter of the kernel.
+    """
 
     def __init__(
         self,
@@ -115,7 +133,7 @@ class Autotuner(KernelInterface):
         """The caller's measuring function, or ours for the processor that the kernel runs on."""
         if self._do_bench is not None:
             return self._do_bench
-        from ..testing import do_bench, do_bench_cudagraph
+        from ..testing.bench import do_bench, do_bench_cudagraph
 
         given = {"warmup": self.num_warmups, "rep": self.num_reps}
         options = {name: value for name, value in given.items() if value is not None}
@@ -166,6 +184,20 @@ class Autotuner(KernelInterface):
         return kernel, (choices, key, config, config.all_kwargs())
 
     def run(self, *args, **kwargs):
+        """Choose a configuration, and run the kernel with it.
+
+        Parameters
+        ----------
+        args, kwargs : arguments
+            Of the kernel, `grid` and `warmup` among them, and the keywords of a launch.
+
+        Raises
+        ------
+        AutotunerError
+            If no configuration works, or a stream is being captured.
+        ValueError
+            If the call gives what the configurations set.
+        """
         self.nargs = dict(zip(self.arg_names, args))
         try:
             config = self._choose(args, kwargs)
@@ -177,7 +209,13 @@ class Autotuner(KernelInterface):
             self.nargs = None
 
     def warmup(self, *args, **kwargs):
-        """Compile every configuration left after pruning, side by side; return the kernels."""
+        """Compile every configuration left after pruning, side by side; return the kernels.
+
+        Parameters
+        ----------
+        args, kwargs : arguments
+            Of the kernel, `grid` among them; a dtype stands for an array of it.
+        """
         from .tuning import compile_all
 
         self.nargs = dict(zip(self.arg_names, args))
@@ -326,8 +364,13 @@ class Autotuner(KernelInterface):
     def pre_hook(self, args, reset_only=False):
         """Before a measured run: zero arrays, keep those to be restored, call the user's hook.
 
-        With `reset_only` the runs are over: the caller's own launch follows, which finds arrays
-        zeroed, and by the user's hook, which gets `reset_only=True`, as it does before a measured run.
+        Parameters
+        ----------
+        args : dict
+            All arguments, by name.
+        reset_only : bool, default False
+            The runs are over: the caller's own launch follows, which finds arrays zeroed, and by the
+            user's hook, which gets `reset_only=True`, as it does before a measured run.
         """
         for name in self.reset_to_zero:
             _fill_zero(args[name])
@@ -340,7 +383,15 @@ class Autotuner(KernelInterface):
             self._pre_hook(args)
 
     def post_hook(self, args, exception=None):
-        """After a measured run: restore arrays, call the user's hook."""
+        """After a measured run: restore arrays, call the user's hook.
+
+        Parameters
+        ----------
+        args : dict
+            All arguments, by name.
+        exception : Exception, optional
+            What the run ended in.
+        """
         for name, value in self._saved.items():
             _assign(args[name], value)
         self._saved = {}
@@ -371,7 +422,20 @@ class Autotuner(KernelInterface):
             return [float("inf")] * 3
 
     def prune_configs(self, kwargs):
-        """Return the configurations worth measuring for the arguments at hand."""
+        """Return the configurations worth measuring for the arguments at hand.
+
+        Parameters
+        ----------
+        kwargs : dict
+            The keywords of the launch.
+
+        Raises
+        ------
+        AutotunerError
+            If none is left.
+        TypeError
+            If `top_k` is neither an int nor a float of at most 1.0.
+        """
         configs = self.configs
         if self.early_config_prune:
             configs = list(self.early_config_prune(configs, self.nargs, **kwargs))

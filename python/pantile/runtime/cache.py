@@ -11,6 +11,7 @@ import os
 import uuid
 
 from .. import knobs
+from ..release import __version__
 
 
 class CacheManager:
@@ -231,9 +232,7 @@ def triton_key():
     It has the version, the build id of the compiler's library, LLVM's version and the assembler's,
     and is the same in all processes that compile with them.
     """
-    import pantile
-
-    return f"{pantile.__version__}-{compiler_version()}"
+    return f"{__version__}-{compiler_version()}"
 
 
 def get_cache_invalidating_env_vars():

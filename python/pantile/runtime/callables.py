@@ -248,6 +248,12 @@ def _plain_function_text(fn):
         return fn.__qualname__
 
 
+class MemberFunction(JITCallable):
+    """A plain method of a class of the kernel language, which only kernels call."""
+
+    noinline = False
+
+
 class ConstexprFunction(JITCallable):
     """A Python function that runs while a kernel compiles, on compile-time values."""
 

@@ -7,6 +7,7 @@ time, so that the others find its times.
 
 import contextlib
 import hashlib
+import sys
 import time
 import warnings
 
@@ -17,6 +18,17 @@ from .ranks import log_of
 from .tuning_cache import device_name, hook_identity, kernel_of
 
 _PAUSES = (0.002, 0.2)  # seconds between two attempts to lock: the first, and the longest
+
+
+@contextlib.contextmanager
+def working_on(device):
+    """Make GPU `device` current within, where torch says which one is: there torch waits and takes times."""
+    torch = sys.modules.get("torch")
+    if device < 0 or torch is None or not torch.cuda.is_available():
+        yield
+        return
+    with torch.cuda.device(device):
+        yield
 
 
 class Choice:
@@ -157,8 +169,6 @@ class Question:
 
     def _measure(self, missing, timings, failures, store):
         """Measure `missing`; add to `timings`, `failures` and the kernel cache."""
-        from .autotuner import working_on
-
         if not missing:
             return
         start = time.perf_counter()

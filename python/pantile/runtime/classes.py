@@ -1,8 +1,7 @@
 """What the compiler learns of the classes whose objects kernels handle: named tuples and aggregates."""
 
 from ..language.aggregate import has_written_constructor, is_constexpr_annotation
-from .callables import ConstexprFunction, JITCallable
-from .jit import JITFunction
+from .callables import JITCallable, MemberFunction
 
 _constructors = {}
 
@@ -52,7 +51,7 @@ def _constructor(cls):
     if isinstance(init, JITCallable):
         init = init.fn
     if init not in _constructors:
-        _constructors[init] = JITFunction(init)
+        _constructors[init] = MemberFunction(init)
     return _constructors[init]
 
 
@@ -95,8 +94,8 @@ def _functions(cls):
             properties.append(name)
             member = member.fget
             if not isinstance(member, JITCallable):
-                member = JITFunction(member) if name not in dir(tuple) else None
-        if isinstance(member, (JITFunction, ConstexprFunction)):
+                member = MemberFunction(member) if name not in dir(tuple) else None
+        if isinstance(member, JITCallable):
             functions[name] = member
     return (
         functions,

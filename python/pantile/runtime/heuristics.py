@@ -1,6 +1,6 @@
 """Meta-parameters that are computed from the arguments of a launch: `@heuristics`."""
 
-from .jit import KernelInterface
+from .kernel_interface import KernelInterface
 
 
 def require_kernel(fn, decorator):
@@ -11,13 +11,30 @@ def require_kernel(fn, decorator):
 
 
 class Heuristics(KernelInterface):
-    """A kernel some of whose meta-parameters are computed from its arguments."""
+    """A kernel some of whose meta-parameters are computed from its arguments; `heuristics` makes it.
+
+    Parameters
+    ----------
+    fn : JITFunction, Autotuner or Heuristics
+        The kernel.
+    arg_names : list of str
+        Its parameters, in order.
+    values : dict of str to callable
+        As of `heuristics`.
+    """
 
     def __init__(self, fn, arg_names, values):
         self.fn, self.arg_names, self.values = fn, arg_names, values
         self.__name__, self.__doc__ = fn.__name__, fn.__doc__
 
     def run(self, *args, **kwargs):
+        """Compute the meta-parameters, and run the kernel with them.
+
+        Parameters
+        ----------
+        args, kwargs : arguments
+            Of the kernel, `grid` and `warmup` among them, and the keywords of a launch.
+        """
         for name, heuristic in self.values.items():
             kwargs[name] = heuristic({**dict(zip(self.arg_names, args)), **kwargs})
         return self.fn.run(*args, **kwargs)

@@ -9,7 +9,8 @@ import warnings
 
 from ..tools.tensor_descriptor import TensorDescriptor
 from .errors import InterpreterError
-from .jit import JITFunction, KernelInterface
+from .jit_function import JITFunction
+from .kernel_interface import KernelInterface
 
 __all__ = [
     "GridExecutor",

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .errors import CompilationError, InternalError, OutOfResources
 from .heuristics import Heuristics
-from .jit import JITFunction
+from .jit_function import JITFunction
 from .tensors import MockTensor
 from .tuning import Progress, _cores
 

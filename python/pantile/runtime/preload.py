@@ -70,7 +70,7 @@ def serialize(function, source, options, target, key):
 
 def deserialize(function, text):
     """Return (ASTSource, options, target, key) of a text that `serialize` made for `function`."""
-    from ..compiler.compiler import ASTSource
+    from ..compiler.source import ASTSource
 
     data = json.loads(text)
     name = f"{function.module}:{function.fn.__qualname__}"

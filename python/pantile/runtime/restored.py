@@ -24,7 +24,7 @@ def state_of(function):
 def restore(kind, state):
     """Make a jit function of class `kind` from what `state_of` returned."""
     from .callables import next_key
-    from .jit import FirstLaunchers
+    from .kernel_interface import FirstLaunchers
 
     function = kind.__new__(kind)
     function.__dict__.update(state)

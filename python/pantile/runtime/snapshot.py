@@ -11,13 +11,14 @@ import functools
 import types
 import weakref
 
-from .. import arith, knobs, language
+from .. import arith, knobs
+from ..language import host_functions
 from ..language.constexpr import const, constexpr
 from ..language.dtypes import dtype, dtype_of_text, pointer_type
 from ..language.names import Builtin, LanguageClass, language_object, module_name
-from .callables import ConstexprFunction
+from .callables import ConstexprFunction, JITCallable
 from .classes import describe_class, is_kernel_class, make_object
-from .jit import JITFunction, KernelInterface
+from .kernel_interface import KernelInterface
 from .scope import MISSING, PLAIN, Names, Scope
 from .uses import GlobalUse, HostUse, look_up
 
@@ -142,7 +143,7 @@ class Snapshot:
         returnable = {
             name: self._reference(used)
             for name, used in function.used_values().items()
-            if isinstance(used, JITFunction)
+            if isinstance(used, JITCallable) and not isinstance(used, ConstexprFunction)
         }
         return {
             "name": function.fn.__name__,
@@ -287,7 +288,7 @@ class Snapshot:
             return self._convert(value.value, True)
         if isinstance(value, dtype):
             return _pantile.DTypeName(value.short_name)
-        if isinstance(value, (JITFunction, ConstexprFunction)):
+        if isinstance(value, JITCallable):
             return self._reference(value)
         if isinstance(value, KernelInterface):
             return self._convert(value.fn, allow_plain)
@@ -346,14 +347,14 @@ def _identity(value):
 
 def _language_function(function):
     """The compiler's name of a function of `pantile.language` that is plain Python on the host."""
-    named = function.__module__ == f"{language.__name__}.core"
+    named = function.__module__ == host_functions.__name__
     return f"tl.{function.__name__}" if named else None
 
 
 def _module_reference(module):
     if module.__name__ == "math":
         return "math."
-    if module.__name__ == language.__name__.rpartition(".")[0]:
+    if module.__name__ == arith.__name__.rpartition(".")[0]:
         return "triton."
     return module_name(module)
 

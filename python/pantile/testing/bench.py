@@ -50,9 +50,9 @@ class _DriverTimer:
 
     def __init__(self, device=None):
         from ..backends.nvidia.libcuda import Libcuda
-        from ..runtime.driver import driver
+        from ..runtime.device import active_device
 
-        self.cuda, self.active = Libcuda.of_process(), driver.active
+        self.cuda, self.active = Libcuda.of_process(), active_device()
         self.device = self.active.get_current_device() if device is None else device
         with self.cuda.using(self.device):
             self.flush = self.cuda.allocate(_CACHE_BYTES)
@@ -92,9 +92,9 @@ class _ClockTimer:
     """Times by the clock, around work that has ended."""
 
     def synchronize(self):
-        from ..runtime.driver import driver
+        from ..runtime.device import active_device
 
-        driver.active.synchronize()
+        active_device().synchronize()
 
     def times(self, run, count, prepare):
         result = []
@@ -123,9 +123,9 @@ def timer_of(on_host, device=None):
     torch = _torch_with_gpu()
     if torch is not None:
         return _EventTimer(torch)
-    from ..runtime.driver import driver
+    from ..runtime.device import active_device
 
-    return _DriverTimer(device) if driver.active.is_active() else _ClockTimer()
+    return _DriverTimer(device) if active_device().is_active() else _ClockTimer()
 
 
 _SUMMARIES = {
@@ -294,8 +294,8 @@ def do_bench_cudagraph(
     torch = _torch_with_gpu()
     if torch is not None:
         return _summarize(_measure_by_torch(torch, fn, grad_to_none, rep), quantiles, return_mode)
-    from ..runtime.driver import driver
+    from ..runtime.device import active_device
 
-    if not driver.active.is_active():
+    if not active_device().is_active():
         raise RuntimeError("`do_bench_cudagraph` needs a GPU; `do_bench` measures on the CPU too")
     return _summarize(_measure_by_driver(fn, rep, device), quantiles, return_mode)

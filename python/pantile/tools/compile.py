@@ -111,7 +111,7 @@ def _parser():
 
 def _load(path, name):
     """The jit function `name` of a file, or its only one."""
-    from ..runtime.jit import JITFunction
+    from ..runtime.jit_function import JITFunction
 
     path = Path(path)
     sys.path.insert(0, str(path.parent))
@@ -179,7 +179,7 @@ def _literal(text):
 
 
 def _target(text):
-    from ..backends.compiler import GPUTarget
+    from ..backends.target import GPUTarget
     from ..runtime.driver import driver
 
     if not text:
@@ -195,7 +195,8 @@ def _bytes_in_c(code):
 
 def compile_kernel(options):
     """Compile as the parsed command line says; return the paths of the header and the C file."""
-    from ..compiler.compiler import ASTSource, compile
+    from ..compiler.ahead_of_time import compile
+    from ..compiler.source import ASTSource
 
     kernel = _load(options.path, options.kernel_name)
     signature = _Signature(kernel, options.signature)

@@ -6,7 +6,7 @@ while r < n. The leading dimensions cancel that offset: 2^30 steps of 2^34 - s e
 (offset + n) steps of s, where s is the stride of a row, come to the offset modulo 2^64.
 """
 
-from .. import language as tl
+from ..language import namespace as tl
 from ..runtime.jit import jit
 from .tensor_descriptor import TensorDescriptor
 

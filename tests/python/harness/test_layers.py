@@ -1,4 +1,4 @@
-"""The check of what the folders of the compiler may include, on checkouts that are made here."""
+"""The check of what folders may include and modules may import, on checkouts that are made here."""
 
 import importlib.util
 from pathlib import Path
@@ -134,3 +134,97 @@ def test_circle(tmp_path, row, more, circle):
     names = [f"`{name}`" for name in [*circle.split(), circle.split()[0]]]
     expected = f"compiler/README.md: a circle: {' includes '.join(names)}"
     assert findings(tmp_path, {}, table) == [expected]
+
+
+FLOORS = """## The floors of the Python package
+| floor | modules |
+|---|---|
+| ground | `settings`, `runtime/errors` |
+| kernels: all else | `runtime`, `compiler` |
+| facades | `compiler/compiler` |
+| programs | `demo` |
+
+## Another table
+| ground | `demo` |
+"""
+MODULES = {
+    "__init__": "from . import runtime\nfrom .runtime.jit import jit\n",
+    "settings": "import os\nfrom os import path\n",
+    "runtime/__init__": "from .jit import jit\n\ndef __getattr__(name):\n    from . import tuner\n",
+    "runtime/errors": "from .. import _pantile, settings\n",
+    "runtime/jit": "from .. import settings\nfrom ..compiler.kernel import Kernel\n",
+    "runtime/tuner": "from .jit import jit\nimport pantile.settings\n",
+    "compiler/__init__": "from .compiler import compile\n",
+    "compiler/compiler": "from .kernel import *\n",
+    "compiler/kernel": "from ..runtime.errors import Error\nfrom ..runtime import errors\n",
+    "demo": "import pantile\nfrom pantile import runtime\n",
+}
+
+
+def floor_findings(folder, modules, table=FLOORS):
+    """What the check says of a package of MODULES, changed by `modules`."""
+    files = {f"python/pantile/{name}.py": text for name, text in (MODULES | modules).items()}
+    for name, text in (files | {"compiler/README.md": table}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(script().Floors(folder).findings())
+
+
+def test_floors_of_repository():
+    assert list(script().Floors(ROOT).findings()) == []
+
+
+def test_imports_of_own_and_lower_floors(tmp_path):
+    assert floor_findings(tmp_path, {}) == []
+
+
+@pytest.mark.parametrize(
+    "module, floor, text, used, above",
+    [
+        ("settings", "ground", "from .runtime import jit", "runtime/jit", "kernels"),
+        ("settings", "ground", "from .runtime.jit import jit", "runtime/jit", "kernels"),
+        ("settings", "ground", "import os, pantile.runtime.jit", "runtime/jit", "kernels"),
+        ("settings", "ground", "def f():\n    from .demo import run", "demo", "programs"),
+        ("settings", "ground", "def f():\n    import pantile", "__init__", "facades"),
+        ("runtime/errors", "ground", "class A:\n    from .jit import jit", "runtime/jit", "kernels"),
+        ("compiler/kernel", "kernels", "from . import compile", "compiler/__init__", "facades"),
+        ("compiler/kernel", "kernels", "from .compiler import compile", "compiler/compiler", "facades"),
+        ("runtime/tuner", "kernels", "from ..runtime import *", "runtime/__init__", "facades"),
+        ("runtime/tuner", "kernels", "import_module('pantile.demo')", "demo", "programs"),
+        ("compiler/compiler", "facades", "from pantile.demo import run", "demo", "programs"),
+    ],
+)  # fmt: skip
+def test_upward_imports(tmp_path, module, floor, text, used, above):
+    line = text.count("\n") + 1
+    found = floor_findings(tmp_path, {module: text})
+    expected = f"`{floor}` may not import `{used}` of `{above}`"
+    assert found[0] == f"python/pantile/{module}.py:{line}: {expected}"
+    assert all("a circle" in other for other in found[1:])
+
+
+@pytest.mark.parametrize("text", ["from .jit import g", "def f():\n    from .jit import g"])
+def test_circle_of_modules(tmp_path, text):
+    new = {"runtime/tuner": text, "runtime/jit": "from .tuner import f"}
+    circle = "`runtime/jit` imports `runtime/tuner` imports `runtime/jit`"
+    assert floor_findings(tmp_path, new) == [f"python/pantile: a circle: {circle}"]
+
+
+@pytest.mark.parametrize(
+    "text, name", [("class A: pass", "A"), ("def f(): pass", "f"), ("async def g(): pass", "g")]
+)
+@pytest.mark.parametrize("facade", ["__init__", "compiler/compiler"])
+def test_facades_define_nothing(tmp_path, facade, text, name):
+    assert floor_findings(tmp_path, {facade: text}) == [
+        f"python/pantile/{facade}.py:1: the facade defines `{name}`"
+    ]
+
+
+def test_module_without_floor(tmp_path):
+    page = "compiler/README.md"
+    assert floor_findings(tmp_path, {"late": ""}) == [f"{page}: `late` is on no floor"]
+    table = FLOORS.replace("`demo` |\n\n", "`demo`, `gone`, `late`, `settings` |\n\n")
+    assert floor_findings(tmp_path, {}, table)[:2] == [
+        f"{page}: `settings` is on two floors",
+        f"{page}: `gone` is no module",
+    ]

@@ -1,9 +1,9 @@
 """The NVIDIA half of the driver, at Triton's import path."""
 
-from ...backends.compiler import GPUTarget
-from ...runtime.driver import CudaDriver, Launcher, _Utilities
+from ...runtime.device import Utilities as CudaUtils
+from ...runtime.driver import CudaDriver, Launcher
+from ..target import GPUTarget
 
-CudaUtils = _Utilities
 CudaLauncher = Launcher
 
 GPUDriver = CudaDriver

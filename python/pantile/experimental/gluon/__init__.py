@@ -4,15 +4,12 @@ Gluon is another language than Triton's, with layouts and shared memory written 
 compiled here; programs that hold a Gluon kernel next to others can be imported and run all the same.
 """
 
+from ... import language as tl
+from ...marks import must_use_result
 from .modules import make_modules
 from .runtime import GluonASTSource, GluonJITFunction, constexpr_function, jit
 
-language, nvidia, amd = make_modules(__name__)
-
-
-def must_use_result(fn, is_method=True):
-    """Mark a function whose result means something; returns it as it is."""
-    return fn
+language, nvidia, amd = make_modules(__name__, tl)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ import importlib.machinery
 import sys
 import types
 
-from ... import language as tl
+from ...language.aggregate import aggregate
 from .runtime import refuse
 
 _LANGUAGE = """
@@ -109,7 +109,7 @@ _classes = {}
 
 def _member(name, module):
     if name == "aggregate":
-        return tl.core._aggregate
+        return aggregate
     if not _is_class(name):
         return GluonFunction(name, module)
     if name not in _classes:
@@ -117,20 +117,23 @@ def _member(name, module):
     return _classes[name]
 
 
-def _own_names(name):
+def _own_names(name, tl):
     if name in ("language", "language._core"):
         return {known: getattr(tl, known) for known in tl.__all__ if hasattr(tl, known)}
     return {"libdevice": tl.extra.libdevice} if name == "language.extra" else {}
 
 
-def make_modules(package):
-    """Make all modules below `package`, and return its own: language, nvidia and amd."""
+def make_modules(package, tl):
+    """Make all modules below `package`, and return its own: language, nvidia and amd.
+
+    `tl` is the module of Triton's language, whose names Gluon's has too.
+    """
     for name, names in _MODULES.items():
         path = f"{package}.{name}"
         made = types.ModuleType(path, "Names of Gluon, which is not compiled here.")
         made.__spec__ = importlib.machinery.ModuleSpec(path, None, is_package=True)
         made.__path__ = []
-        vars(made).update(_own_names(name))
+        vars(made).update(_own_names(name, tl))
         vars(made).update({each: _member(each, path) for each in names.split()})
         sys.modules[path] = made
         parent, _, last = path.rpartition(".")

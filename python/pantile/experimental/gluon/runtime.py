@@ -3,7 +3,7 @@
 from ...compiler.source import ASTSource
 from ...runtime.callables import constexpr_function
 from ...runtime.errors import UnsupportedLanguageConstruct
-from ...runtime.jit import JITFunction
+from ...runtime.jit_function import JITFunction
 
 __all__ = ["GluonASTSource", "GluonJITFunction", "constexpr_function", "jit"]
 

@@ -1,10 +1,7 @@
 """Names that only NVIDIA's GPUs have."""
 
-from ...names import CUDA, Builtin
-from . import libdevice
+from ...cuda_names import *  # noqa: F403
+from ...cuda_names import __all__ as _names
+from . import gdc, libdevice, utils
 
-globals().update({name: Builtin(name, "cuda") for name in CUDA})
-
-from . import gdc, utils  # noqa: E402  (they take their names from here)
-
-__all__ = [*CUDA, "gdc", "libdevice", "utils"]
+__all__ = [*_names, "gdc", "libdevice", "utils"]

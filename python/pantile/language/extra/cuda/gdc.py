@@ -1,5 +1,5 @@
 """Programmatic dependent launch: the two names that wait for, and release, neighbouring grids."""
 
-from . import gdc_launch_dependents, gdc_wait
+from ...cuda_names import gdc_launch_dependents, gdc_wait
 
 __all__ = ["gdc_launch_dependents", "gdc_wait"]

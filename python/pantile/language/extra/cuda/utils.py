@@ -1,6 +1,6 @@
 """Triton's import path of the machine's counters and of conversions of float8e4b15."""
 
-from . import (
+from ...cuda_names import (
     convert_custom_float8_sm70,
     convert_custom_float8_sm80,
     globaltimer,
