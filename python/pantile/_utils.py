@@ -3,7 +3,7 @@
 import functools
 
 from .language.classes import tuple_type
-from .language.dtypes import TYPES, dtype
+from .language.dtypes import SHORT_NAMES, dtype, short_name_of
 from .language.host_functions import validate_block_shape
 from .language.namespace import TRITON_MAX_TENSOR_NUMEL
 
@@ -21,21 +21,8 @@ __all__ = [
     "validate_block_shape",
 ]
 
-_ELEMENTS = {name: kind for name, kind in TYPES.items() if not kind.is_ptr()}
 # The short name of each name of a type, also of torch's and NumPy's; a bool is "u1".
-type_canonicalisation_dict = {
-    **{name: kind.short_name for name, kind in _ELEMENTS.items()},
-    **{kind.short_name: kind.short_name for kind in _ELEMENTS.values()},
-    **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e4m3fnuz": "fp8e4b8",
-    "float8_e5m2": "fp8e5",
-    "float8_e5m2fnuz": "fp8e5b16",
-    "half": "fp16",
-    "float": "fp32",
-    "double": "fp64",
-    "int": "i32",
-}
+type_canonicalisation_dict = dict(SHORT_NAMES)
 # Bits of an element, by any of those names.
 BITWIDTH_DICT = {
     name: 1 if short == "u1" else dtype(short).primitive_bitwidth
@@ -45,7 +32,7 @@ BITWIDTH_DICT = {
 
 def canonicalize_dtype(dtype):
     """Return the short name of an element type of ours, torch's or NumPy's; KeyError for another."""
-    return type_canonicalisation_dict[str(dtype).rpartition(".")[2]]
+    return short_name_of(dtype)
 
 
 def canonicalize_ptr_dtype(dtype, is_const):

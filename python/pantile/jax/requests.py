@@ -2,14 +2,16 @@
 
 import operator
 
+from ..language.dtype_table import NAMES_OF_ARRAYS, ROWS
+from ..language.dtypes import FP8_NAMES
 from . import choices, parameters
 from .launches import Launch
 from .parameters import Operand, Result
 
-_DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz complex64".split()
-)
+# JAX's names: those that arrays have, but for bools and floats of 8 bits ours, too.
+_DTYPES = frozenset(NAMES_OF_ARRAYS) | {
+    long for _, short, long, _ in ROWS if short != "i1" and short not in FP8_NAMES
+}
 
 
 class Request:

@@ -3,30 +3,22 @@
 import enum
 import functools
 
-_LONG_NAMES = {
-    "int1": "i1",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "float8e5": "fp8e5",
-    "float8e5b16": "fp8e5b16",
-    "float8e4nv": "fp8e4nv",
-    "float8e4b8": "fp8e4b8",
-    "float8e4b15": "fp8e4b15",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "complex64": "c64",
-    "void": "void",
-}
+from .dtype_table import NAMES_OF_ARRAYS, ROWS
+
+_NAMES = {**{short: name for name, short, _, _ in ROWS}, "void": "void"}
+_LONG_NAMES = {**{long: short for _, short, long, _ in ROWS}, "void": "void"}
 _CODE_NAMES = {short: long for long, short in _LONG_NAMES.items()}
-_BITS = {"bf16": 16, "c64": 64, "void": 0}
+_BITS = {**{short: bits for _, short, _, bits in ROWS}, "void": 0}
+FP8_NAMES = tuple(short for short in _BITS if short.startswith("fp8"))
+# The short name by each name of an element type, also by torch's, NumPy's and C's. A bool is "u1"
+# there, as in Triton's signatures.
+SHORT_NAMES = {
+    **_LONG_NAMES,
+    **{short: short for short in _NAMES},
+    **NAMES_OF_ARRAYS,
+    **{"half": "fp16", "float": "fp32", "double": "fp64", "int": "i32"},
+    **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
+}
 # Bits of the mantissa, and the bias of the exponent.
 _FLOAT_FORMATS = {
     "fp8e4b15": (3, 15),
@@ -85,8 +77,7 @@ class dtype(base_type):
         self.short_name = self.by_long_name(name) or name
         if self.short_name not in _CODE_NAMES:
             raise ValueError(f"there is no element type `{name}`")
-        long_name = _CODE_NAMES[self.short_name]
-        self.name = self.short_name if self.short_name in _FLOAT_FORMATS else long_name
+        self.name = _NAMES[self.short_name]
         if self.name in self.SINT_TYPES:
             self.int_signedness = dtype.SIGNEDNESS.SIGNED
         elif self.name in self.UINT_TYPES:
@@ -115,11 +106,7 @@ class dtype(base_type):
     @property
     def primitive_bitwidth(self):
         """Bits of an element: 1 of a bool, 64 of a pointer."""
-        if self.short_name in _BITS:
-            return _BITS[self.short_name]
-        if self.is_fp8():
-            return 8
-        return int(self.short_name.lstrip("fpiu"))
+        return _BITS[self.short_name]
 
     @property
     def itemsize(self):
@@ -339,6 +326,11 @@ TYPES["pi32_t"] = pointer_type(TYPES["int32"])
 def get_int_dtype(bitwidth, signed):
     """Return the integer type of a width."""
     return TYPES[f"{'' if signed else 'u'}int{bitwidth}"]
+
+
+def short_name_of(kind):
+    """Return the short name of an element type of ours, torch's or NumPy's; KeyError for another."""
+    return SHORT_NAMES[str(kind).rpartition(".")[2]]
 
 
 def dtype_of_text(text):

@@ -7,6 +7,7 @@ one, and what the kernel wrote is copied back.
 import functools
 import warnings
 
+from ..language.dtypes import FP8_NAMES
 from ..tools.tensor_descriptor import TensorDescriptor
 from .errors import InterpreterError
 from .jit_function import JITFunction
@@ -103,7 +104,7 @@ class InterpreterOptions:
 
     extern_libs = arch = None
     debug, sanitize_overflow = False, True
-    supported_fp8_dtypes = ("fp8e5", "fp8e5b16", "fp8e4nv", "fp8e4b8", "fp8e4b15")
+    supported_fp8_dtypes = FP8_NAMES
     deprecated_fp8_dot_operand_dtypes = ()
     default_dot_input_precision = "tf32"
     allowed_dot_input_precisions = ("tf32", "tf32x3", "ieee")

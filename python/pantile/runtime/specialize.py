@@ -5,23 +5,8 @@ single argument, with the names and results of Triton.
 """
 
 from ..language.constexpr import constexpr
-from ..language.dtypes import dtype
+from ..language.dtypes import short_name_of
 from .callables import JITCallable
-
-# Names of types that torch and NumPy have and the language has not.
-_OTHER_NAMES = {
-    "bool": "u1",
-    "i1": "u1",
-    "half": "fp16",
-    "float": "fp32",
-    "double": "fp64",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-    "float8_e4m3fnuz": "fp8e4b8",
-    "float8_e5m2fnuz": "fp8e5b16",
-    "uint1": "u1",
-    "int": "i32",
-}
 
 
 def native_specialize_impl(backend, arg, is_const, specialize_value, align):
@@ -63,10 +48,10 @@ def native_specialize_impl(backend, arg, is_const, specialize_value, align):
         parts = [native_specialize_impl(backend, part, False, True, True) for part in arg]
         return tuple(_of_kind(arg, column) for column in zip(*parts)) or (arg, arg)
     if _is_descriptor(arg):
-        return (f"tensordesc<{_name_of(arg.base.dtype)}{list(arg.block_shape)}>", None)
+        return (f"tensordesc<{short_name_of(arg.base.dtype)}{list(arg.block_shape)}>", None)
     if not _is_array(arg):
         raise TypeError(f"failed to specialize argument of type: {_full_name(type(arg))}")
-    kind = f"{'*k' if is_const else '*'}{_name_of(arg.dtype)}"
+    kind = f"{'*k' if is_const else '*'}{short_name_of(arg.dtype)}"
     if not specialize_value:
         return (kind, None)
     return (kind, backend.get_tensor_specialization(arg, align=align))
@@ -104,15 +89,6 @@ def _is_array(arg):
         hasattr(arg, "__setitem__")
         and (hasattr(arg, "__cuda_array_interface__") or hasattr(arg, "__array_interface__"))
     )
-
-
-def _name_of(kind):
-    """The short name of an element type of ours, of torch or of NumPy; KeyError for another."""
-    name = str(kind).rpartition(".")[2]
-    found = _OTHER_NAMES.get(name) or dtype.by_long_name(name)
-    if not found:
-        raise KeyError(name)
-    return _OTHER_NAMES.get(found, found)
 
 
 def _full_name(kind):

@@ -15,10 +15,12 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from command_line import pantilec_path
-from pantile import _pantile
+from pantile import _pantile, _utils
+from pantile.backends.compiler import BaseBackend
 from pantile.language import reference
 from pantile.language.dtypes import TYPES
 from pantile.language.stubs import stubs
+from pantile.runtime.jit import native_specialize_impl
 
 ROOT = Path(__file__).resolve().parents[3]
 FRONTEND = ROOT / "compiler/frontend"
@@ -432,3 +434,20 @@ def test_dtypes_have_one_source():
         assert (dtype.name, dtype.short_name) == (name, short)
         assert dtype.primitive_bitwidth == int(bits)
     assert {row[2] for row in rows} | {"void", "pi32_t"} == set(TYPES)
+
+
+def test_names_of_dtypes_have_one_source():
+    """Python's table is what `scripts/dtype_table.py` writes, and each name is read from it alone."""
+    script = load_file(ROOT / "scripts/dtype_table.py", "dtype_table")
+    assert script.MODULE.read_text(encoding="utf-8") == script.module()
+    for name, short in {
+        **script.names_of_arrays(),
+        **{row[2]: row[1] for row in script.rows()},
+    }.items():
+        short = "u1" if short == "i1" else short
+        assert _utils.canonicalize_dtype(f"torch.{name}") == short
+        array = triton.MockTensor(f"torch.{name}")
+        assert native_specialize_impl(BaseBackend, array, False, False, False)[0] == f"*{short}"
+    for name in ("float9", "pi32_t", ""):
+        with pytest.raises(KeyError):
+            _utils.canonicalize_dtype(name)
