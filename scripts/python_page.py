@@ -2,7 +2,8 @@
 """Writes docs/python-reference.md: the names of the host side, from their docstrings.
 
 Needs: pantile on PYTHONPATH, as a build has it.
-Gives: the page; with --check status 1 if it would change.
+Gives: the page; with --check status 1 if it would change. In any case a line, and status 1, for each
+       name in `__all__` of a public module that is neither on the page nor left out with a reason.
 How:   docstrings are in NumPy's form: a summary, paragraphs, and sections of names with an indented
        text each, which become lists.
 """
@@ -11,6 +12,7 @@ import importlib
 import inspect
 import re
 import sys
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,16 +25,26 @@ Written by `scripts/python_page.py` from the docstrings. [The Python package](py
 
 SECTIONS = {  # title: (module, names)
     "Kernels": ("pantile", "jit constexpr_function aggregate reinterpret cdiv next_power_of_2"),
+    "Kernels as objects": (
+        "pantile",
+        "KernelInterface JITFunction Autotuner Heuristics SearchSpace MockTensor TensorWrapper "
+        "must_use_result set_allocator",
+    ),
     "Options of launches": ("pantile.backends.options", "CUDAOptions"),
     "Tuning": ("pantile", "autotune search_space Config heuristics"),
     "What the compiler did": ("pantile.compiler.remarks", "Remark Pass list_passes"),
-    "Compiling without a launch": ("pantile.compiler", "compile ASTSource CompiledKernel"),
-    "Targets": ("pantile.backends.compiler", "GPUTarget"),
+    "Compiling without a launch": (
+        "pantile.compiler",
+        "compile ASTSource IRSource CompiledKernel LazyDict make_backend get_cache_key max_shared_mem",
+    ),
+    "Targets": ("pantile.backends", "GPUTarget Backend BaseBackend DriverBase"),
     "Many compilations at once": ("pantile", "AsyncCompileMode FutureKernel"),
     "Descriptors": ("pantile.tools.tensor_descriptor", "TensorDescriptor"),
+    "Layouts": ("pantile.tools", "LinearLayout"),
     "Measuring and comparing": (
         "pantile.testing",
-        "do_bench do_bench_cudagraph perf_report Benchmark assert_close allclose get_dram_gbps "
+        "do_bench do_bench_cudagraph perf_report Benchmark Mark assert_close allclose "
+        "assert_allclose assert_almost_equal get_dram_gbps "
         "get_max_tensorcore_tflops get_max_simd_tflops set_gpu_clock nvsmi cuda_memcheck",
     ),
     "Profiling": (
@@ -40,6 +52,14 @@ SECTIONS = {  # title: (module, names)
         "start deactivate activate finalize profile scope cpu_timed_scope enter_scope exit_scope state "
         "enter_state exit_state",
     ),
+    "Hooks of the profiler": ("pantile.profiler.hooks", "Hook HookManager LaunchHook"),
+    "Peak rates of GPUs": ("pantile.profiler.specs", "max_flops max_bps"),
+    "Modes of the profiler": (
+        "pantile.profiler.mode",
+        "BaseMode PCSampling InstrumentationMode Default MMA",
+    ),
+    "Open scopes": ("pantile.profiler.context", "depth"),
+    "Chains of hooks": ("pantile.knobs", "HookChain"),
     "Programs of JAX": ("pantile.jax", "call triton_call register strides_from_shape"),
     "The process": ("pantile.runtime", "stats info release_workspaces"),
     "Standing in for triton": ("pantile.compat", "install uninstall is_installed"),
@@ -52,8 +72,36 @@ SECTIONS = {  # title: (module, names)
 }
 
 
-MADE_BY_CALLS = ("CompiledKernel", "FutureKernel")
-WITH_MEMBERS = (*MADE_BY_CALLS, "TensorDescriptor")
+# The modules whose names users import: each name in `__all__` stands on the page. Settings
+# (`pantile.knobs`) have their own page, as have what kernels call (`pantile.language`).
+PUBLIC = """
+pantile pantile.runtime pantile.compiler pantile.backends pantile.testing pantile.tools pantile.profiler
+pantile.profiler.context pantile.profiler.hooks pantile.profiler.mode pantile.profiler.specs pantile.jax
+pantile.errors
+""".split()
+LEFT_OUT = {  # name: why it is not on the page
+    "pantile.backends.Language": "an enumeration: what takes it is BaseBackend.add_stages",
+    "pantile.backends.backends": "a dict of Backend by name, which its module describes",
+    "pantile.profiler.DEFAULT_PROFILE_NAME": "a text: the default that `start` names",
+    "pantile.profiler.mode.Optimize": "an enumeration: InstrumentationMode takes its names",
+    "pantile.profiler.mode.buffer_strategies": "a dict, with InstrumentationMode",
+    "pantile.profiler.mode.buffer_types": "a dict, with InstrumentationMode",
+    "pantile.profiler.mode.granularities": "a dict, with InstrumentationMode",
+    "pantile.profiler.mode.metric_types": "a dict, with InstrumentationMode",
+    "pantile.profiler.mode.optimizations": "a dict, with InstrumentationMode",
+    "pantile.profiler.mode.sampling_strategies": "a dict, with InstrumentationMode",
+    "pantile.runtime.RedisRemoteCacheBackend": "of Triton's cache managers, which kernels do not go through",
+    "pantile.runtime.RemoteCacheBackend": "of Triton's cache managers, which kernels do not go through",
+    "pantile.runtime.driver": "an object: `active` is a DriverBase",
+}
+
+MADE_BY_CALLS = ("CompiledKernel", "FutureKernel", "LazyDict")
+WITH_MEMBERS = (
+    *MADE_BY_CALLS,
+    *"TensorDescriptor KernelInterface JITFunction Autotuner Heuristics SearchSpace".split(),
+    *"MockTensor TensorWrapper".split(),
+    *"IRSource BaseBackend DriverBase LinearLayout Mark Hook HookManager LaunchHook HookChain".split(),
+)
 
 
 def signature_of(thing):
@@ -136,14 +184,41 @@ def page():
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
+def listed():
+    """The objects on the page, by id."""
+    modules = [(importlib.import_module(path), names) for path, names in SECTIONS.values()]
+    return {id(getattr(module, name)) for module, names in modules for name in names.split()}
+
+
+def differences():
+    """A line for each public name that the page lacks, and each that is left out in vain."""
+    known, used = listed(), set()
+    for path in PUBLIC:
+        module = importlib.import_module(path)
+        for name in module.__all__:
+            thing, full = getattr(module, name), f"{path}.{name}"
+            if full in LEFT_OUT:
+                used.add(full)
+            if isinstance(thing, types.ModuleType):
+                continue
+            if (id(thing) in known) == (full in LEFT_OUT):
+                state = "on the page and left out" if full in LEFT_OUT else "not on the page"
+                yield f"`{full}` is {state}: see SECTIONS and LEFT_OUT of scripts/python_page.py"
+    for full in sorted(set(LEFT_OUT) - used):
+        yield f"`{full}` is left out and not public"
+
+
 def main():
     """Write the page, or say that it would change."""
+    wrong = list(differences())
+    for line in wrong:
+        print(line)
     text = page()
     current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
     if not current and "--check" not in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if not current and "--check" in sys.argv else 0
+    return 1 if wrong or (not current and "--check" in sys.argv) else 0
 
 
 if __name__ == "__main__":

@@ -4,18 +4,36 @@ import contextlib
 
 
 class HookChain:
-    """Functions that are all called in the order in which they were added, or in the reverse."""
+    """Functions that are all called in the order in which they were added, or in the reverse.
+
+    Parameters
+    ----------
+    reversed : bool, default False
+        Call the last one first.
+    """
 
     def __init__(self, reversed=False):
         self.calls, self.reversed = [], reversed
 
     def add(self, func):
-        """Call `func` as well, after those that are there."""
+        """Call `func` as well, after those that are there; nothing changes if it is one of them.
+
+        Parameters
+        ----------
+        func : callable
+            Takes what the chain is called with.
+        """
         if func not in self.calls:
             self.calls.append(func)
 
     def remove(self, func):
-        """Call `func` no more."""
+        """Call `func` no more; nothing changes if it was not called.
+
+        Parameters
+        ----------
+        func : callable
+            One that was added.
+        """
         if func in self.calls:
             self.calls.remove(func)
 
@@ -37,11 +55,25 @@ class LaunchMetadata(dict):
     computing = contextlib.nullcontext
 
     def get(self, *key):
-        """Return the whole dict without arguments; else as `dict.get`."""
+        """Return the whole dict without arguments; else as `dict.get`.
+
+        Parameters
+        ----------
+        key : any
+            A key, and what is returned where there is none such.
+        """
         return super().get(*key) if key else self
 
     def add(self, func, args):
-        """Take in the dict that `func(*args)` gives."""
+        """Take in the dict that `func(*args)` gives.
+
+        Parameters
+        ----------
+        func : callable
+            A kernel's `launch_metadata`.
+        args : tuple
+            What it takes.
+        """
         with type(self).computing():
             self.update(func(*args))
 

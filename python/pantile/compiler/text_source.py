@@ -19,7 +19,19 @@ class IRSource:
 
     It can be read and hashed, and `compile` takes the path of one of tile IR. `name` and `signature`
     are those of the first kernel in it; `divisors` has the numbers that divide its arguments, by
-    position. Raises ValueError for a file without one.
+    position.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The file; its suffix is the stage.
+    context, backend : any, optional
+        Of Triton, without effect.
+
+    Raises
+    ------
+    ValueError
+        For a file without a kernel.
     """
 
     language = "TRITON"

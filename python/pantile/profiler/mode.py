@@ -6,6 +6,21 @@ Modes of instrumentation can be made and printed; `start` refuses them.
 from dataclasses import dataclass, field
 from enum import Enum
 
+__all__ = [
+    "MMA",
+    "BaseMode",
+    "Default",
+    "InstrumentationMode",
+    "Optimize",
+    "PCSampling",
+    "buffer_strategies",
+    "buffer_types",
+    "granularities",
+    "metric_types",
+    "optimizations",
+    "sampling_strategies",
+]
+
 
 def _named(name, **values):
     """An enumeration that prints as "NAME.MEMBER"."""
@@ -31,7 +46,7 @@ _Granularity = _named(
 
 
 class Optimize(Enum):
-    """What may be done to instrumented code."""
+    """What may be done to instrumented code, by a name that `InstrumentationMode` takes."""
 
     TIMESHIFT = "time_shift"
     SCHED_STORES = "sched_stores"
@@ -64,16 +79,30 @@ _LOOKUPS = {
 
 @dataclass(frozen=True)
 class BaseMode:
-    """A mode, by its name."""
+    """A mode, by its name.
+
+    Parameters
+    ----------
+    name : str
+        What `start(mode=...)` takes before the first colon.
+    """
 
     name: str
 
 
 @dataclass(frozen=True)
 class PCSampling(BaseMode):
-    """Samples of program counters, one each `interval` cycles; `start` refuses it.
+    """Samples of program counters; `start` refuses it.
 
-    ValueError if the interval is not positive.
+    Parameters
+    ----------
+    interval : int, default 1000
+        Cycles between two samples.
+
+    Raises
+    ------
+    ValueError
+        If the interval is not positive.
     """
 
     name: str = field(default="pcsampling", init=False)
@@ -95,15 +124,22 @@ class InstrumentationMode(BaseMode):
     ----------
     name : str
         Of the mode.
-    metric_type, sampling_strategy, granularity, buffer_strategy, buffer_type : str or enumeration
-        What is measured, of which warps, and where it is kept: a key of the dict of that name in the
-        plural.
-    sampling_options : str
+    metric_type : str or enumeration, optional
+        What is measured, a key of `metric_types`: by default "cycle".
+    sampling_strategy : str or enumeration, optional
+        Of which warps, a key of `sampling_strategies`: by default "none", all.
+    sampling_options : str, default ""
         The warps of a selective strategy.
-    buffer_size : int
+    granularity : str or enumeration, optional
+        What one measurement is of, a key of `granularities`: by default "warp".
+    buffer_strategy : str or enumeration, optional
+        What happens when the buffer is full, a key of `buffer_strategies`: by default "circular".
+    buffer_type : str or enumeration, optional
+        Where it is kept, a key of `buffer_types`: by default "shared".
+    buffer_size : int, default 0
         Bytes; 0 leaves it to the profiler.
-    optimizations : list of Optimize, or str
-        Of a str the names are between commas.
+    optimizations : list of Optimize, or str, optional
+        Of a str the names are between commas; by default none.
 
     Raises
     ------
@@ -155,13 +191,51 @@ def _member(what, members, name):
 
 @dataclass(frozen=True)
 class Default(InstrumentationMode):
-    """Instrumentation of what the kernel marks."""
+    """Instrumentation of what the kernel marks; the parameters are those of InstrumentationMode.
+
+    Parameters
+    ----------
+    metric_type, sampling_strategy, granularity : str or enumeration, optional
+        What is measured, of which warps, and what one measurement is of.
+    sampling_options : str, default ""
+        The warps of a selective strategy.
+    buffer_strategy, buffer_type : str or enumeration, optional
+        What happens when the buffer is full, and where it is.
+    buffer_size : int, default 0
+        Bytes; 0 leaves it to the profiler.
+    optimizations : list of Optimize, or str, optional
+        What may be done to the code.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    """
 
     name: str = field(default="default", init=False)
 
 
 @dataclass(frozen=True)
 class MMA(InstrumentationMode):
-    """Instrumentation of MMAs."""
+    """Instrumentation of MMAs; the parameters are those of InstrumentationMode.
+
+    Parameters
+    ----------
+    metric_type, sampling_strategy, granularity : str or enumeration, optional
+        What is measured, of which warps, and what one measurement is of.
+    sampling_options : str, default ""
+        The warps of a selective strategy.
+    buffer_strategy, buffer_type : str or enumeration, optional
+        What happens when the buffer is full, and where it is.
+    buffer_size : int, default 0
+        Bytes; 0 leaves it to the profiler.
+    optimizations : list of Optimize, or str, optional
+        What may be done to the code.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    """
 
     name: str = field(default="mma", init=False)

@@ -1,5 +1,7 @@
 """Peak rates of GPUs, for the metric `util`."""
 
+__all__ = ["max_bps", "max_flops"]
+
 # Operations of 8 bits that an SM's tensor cores do per clock, without sparsity: NVIDIA's white
 # papers of each architecture. Ada's is that of GeForce with sums in 32 bits.
 _OPERATIONS_PER_CLOCK = {"80": 4096, "89": 1024, "90": 8192, "100": 16384}
@@ -17,10 +19,14 @@ def max_flops(device_type, arch, width, num_sms, clock_rate):
     width : int
         Bits of an operand: half of them, twice the rate.
     num_sms : int
+        SMs of the GPU.
     clock_rate : float
         Of the SMs, in kHz.
 
-    ValueError for a device or architecture that is not listed.
+    Raises
+    ------
+    ValueError
+        For a device or architecture that is not listed.
     """
     if device_type != "CUDA":
         raise ValueError(f"the device type is `{device_type}`, but peaks are known of `CUDA`")
@@ -36,12 +42,18 @@ def max_bps(device_type, arch, bus_width, memory_clock_rate):
     Parameters
     ----------
     device_type : str
-        "CUDA"; ValueError for another one.
+        "CUDA".
     arch : str
+        Of Triton, without effect.
     bus_width : int
         In bits.
     memory_clock_rate : float
         In kHz.
+
+    Raises
+    ------
+    ValueError
+        For another device.
     """
     if device_type != "CUDA":
         raise ValueError(f"the device type is `{device_type}`, but peaks are known of `CUDA`")

@@ -33,7 +33,16 @@ _profile_allocator = ContextVar("pantile_profile_allocator", default=None)
 
 
 def set_allocator(allocator):
-    """Set the function (size, alignment, stream) -> buffer that gives kernels memory."""
+    """Set what gives kernels memory of their own; ours need none, so that it is never called.
+
+    It holds in the thread, and in what the context is copied to.
+
+    Parameters
+    ----------
+    allocator : callable
+        `allocator(size, alignment, stream)`, bytes, bytes and a CUstream, returns what has
+        `data_ptr()`, such as a tensor.
+    """
     _allocator.set(allocator)
 
 

@@ -54,12 +54,20 @@ class Autotuner(KernelInterface):
         What to choose from; an empty list is one default Config.
     key : list of str
         Parameters whose values matter for the choice.
-    reset_to_zero, restore_value, pre_hook, post_hook, prune_configs_by : optional
-        As of `autotune`.
-    warmup, rep, do_bench : optional
-        As of `autotune`.
-    use_cuda_graph, cache_results : bool, default False
-        As of `autotune`.
+    reset_to_zero, restore_value : list of str, optional
+        Arrays that are zeroed before, or restored after, each measured run.
+    pre_hook, post_hook : callable, optional
+        Called around each measured run, as of `autotune`.
+    prune_configs_by : dict, optional
+        `early_config_prune`, `perf_model` and `top_k`, as of `autotune`.
+    warmup, rep : int, optional
+        Milliseconds of `do_bench`; deprecated.
+    use_cuda_graph : bool, default False
+        Measure by `do_bench_cudagraph`; deprecated.
+    do_bench : callable, optional
+        Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`; returns milliseconds.
+    cache_results : bool, default False
+        Keep the times on disk in any case.
 
     Raises
     ------

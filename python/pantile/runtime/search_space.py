@@ -11,7 +11,14 @@ _OPTIONS = frozenset(inspect.signature(Config).parameters) - {"kwargs", "former"
 class SearchSpace(list):
     """The configurations of a space, and `keep`: how many of them the tuner compiles.
 
-    It is a list, for whatever reads the configurations of a tuner.
+    It is a list, for whatever reads the configurations of a tuner; `search_space` makes it.
+
+    Parameters
+    ----------
+    configs : list of Config
+        The configurations, in the order of the space.
+    keep : int
+        How many are compiled and measured, at most.
     """
 
     def __init__(self, configs, keep):
@@ -19,7 +26,20 @@ class SearchSpace(list):
         self.keep = keep
 
     def require_parameters(self, names, kernel):
-        """Raise ValueError if an axis is neither a parameter, one of `names`, nor an option."""
+        """Check that each axis is a parameter or an option.
+
+        Parameters
+        ----------
+        names : list of str
+            The kernel's parameters.
+        kernel : str
+            Its name, for the message.
+
+        Raises
+        ------
+        ValueError
+            If an axis is neither.
+        """
         for config in self[:1]:
             for axis in config.kwargs:
                 if axis not in names:

@@ -5,14 +5,28 @@ from ..language.dtypes import dtype, pointer_type
 
 
 class MockTensor:
-    """A dtype that stands for an array where nothing is launched: aligned, and nowhere."""
+    """A dtype that stands for an array where nothing is launched: aligned, and nowhere.
+
+    Parameters
+    ----------
+    dtype : tl.dtype or torch.dtype
+        The element type.
+    shape : list of int, optional
+        The extents; None: one element.
+    """
 
     def __init__(self, dtype, shape=None):
         self.dtype, self.shape = dtype, shape or [1]
 
     @staticmethod
     def wrap_dtype(arg):
-        """Return a MockTensor for a dtype of ours or of torch, anything else as it is."""
+        """Return a MockTensor for a dtype of ours or of torch, anything else as it is.
+
+        Parameters
+        ----------
+        arg : any
+            An argument of a warm-up.
+        """
         if isinstance(arg, constexpr):
             return arg
         if isinstance(arg, pointer_type):
@@ -68,7 +82,15 @@ def address_of(array):
 
 
 class TensorWrapper:
-    """The memory of `base`, a tensor or a NumPy array, read as another dtype."""
+    """The memory of an array, read as another dtype; `reinterpret` makes it.
+
+    Parameters
+    ----------
+    base : array
+        Of torch or NumPy.
+    dtype : tl.dtype
+        The element type that kernels see.
+    """
 
     def __init__(self, base, dtype):
         self.base, self.dtype = base, dtype
@@ -80,7 +102,13 @@ class TensorWrapper:
         return address_of(self.base)
 
     def stride(self, *args):
-        """Return the strides in elements, or that of one dimension."""
+        """Return the strides in elements, or that of one dimension.
+
+        Parameters
+        ----------
+        args : int
+            A dimension; none: all of them.
+        """
         if hasattr(self.base, "stride"):
             return self.base.stride(*args)
         strides = tuple(stride // self.base.itemsize for stride in self.base.strides)
@@ -107,7 +135,13 @@ class TensorWrapper:
         return TensorWrapper(self.base.cpu(), self.dtype)
 
     def to(self, device):
-        """Return a copy on a device, read in the same way."""
+        """Return a copy on a device, read in the same way.
+
+        Parameters
+        ----------
+        device : torch.device or str
+            The device.
+        """
         return TensorWrapper(self.base.to(device), self.dtype)
 
     def clone(self):
@@ -115,11 +149,23 @@ class TensorWrapper:
         return TensorWrapper(self.base.clone(), self.dtype)
 
     def copy_(self, other):
-        """Overwrite the elements with those of another wrapper."""
+        """Overwrite the elements with those of another wrapper.
+
+        Parameters
+        ----------
+        other : TensorWrapper
+            Of the same shape.
+        """
         self.base.copy_(other.base)
 
     def new_empty(self, sizes):
-        """Return an array of other extents on the same device, read in the same way."""
+        """Return an array of other extents on the same device, read in the same way.
+
+        Parameters
+        ----------
+        sizes : tuple of int
+            The extents.
+        """
         return TensorWrapper(self.base.new_empty(sizes), self.dtype)
 
     def __str__(self):

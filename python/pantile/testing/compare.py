@@ -50,12 +50,30 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
 
 
 def assert_allclose(x, y, tol=1e-2):
-    """`assert_close` under the name that it had before Triton 2.1."""
+    """Raise AssertionError unless |x - y| <= tol everywhere: `assert_close` as before Triton 2.1.
+
+    Parameters
+    ----------
+    x, y : array
+        Of torch or NumPy, of one shape.
+    tol : float, default 0.01
+        The largest difference.
+    """
     assert_close(x, y, atol=tol, rtol=0.0)
 
 
 def assert_almost_equal(x, y, decimal=2, err_msg=""):
-    """Raise AssertionError unless |x - y| < 1.5 * 10**-decimal everywhere, as before Triton 2.1."""
+    """Raise AssertionError unless |x - y| < 1.5 * 10**-decimal everywhere, as before Triton 2.1.
+
+    Parameters
+    ----------
+    x, y : array
+        Of torch or NumPy, of one shape.
+    decimal : int, default 2
+        The decimals that agree.
+    err_msg : str, default ""
+        What the message begins with.
+    """
     assert_close(x, y, atol=1.5 * 10.0**-decimal, rtol=0.0, err_msg=err_msg)
 
 

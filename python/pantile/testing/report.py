@@ -60,7 +60,15 @@ class Benchmark:
 
 
 class Mark:
-    """A benchmark function with its Benchmarks; `run` measures, prints and saves."""
+    """A benchmark function with its Benchmarks, which `perf_report` makes.
+
+    Parameters
+    ----------
+    fn : callable
+        Measures one point, as of `perf_report`.
+    benchmarks : Benchmark or list of Benchmark
+        What is measured and drawn.
+    """
 
     def __init__(self, fn, benchmarks):
         self.fn, self.benchmarks = fn, benchmarks
@@ -78,10 +86,28 @@ class Mark:
     ):
         """Measure all; print tables, return data frames.
 
-        Under `save_path` go a `.png` and a `.csv` of each, and `results.html` with all pictures.
-        `diff_col` adds a column `Diff` where there are two lines: the second less the first.
-        `save_precision` is the number of decimals in the `.csv`, all by default. Further arguments
-        go to the function.
+        Parameters
+        ----------
+        show_plots : bool, default False
+            Show the pictures.
+        print_data : bool, default False
+            Print the tables.
+        save_path : str, default ""
+            The folder of a `.png` and a `.csv` of each, and of `results.html` with all pictures; "":
+            nothing is written.
+        return_df : bool, default False
+            Return a pandas.DataFrame, of several Benchmarks a list of them; None otherwise.
+        diff_col : bool, default False
+            Add a column `Diff` where there are two lines: the second less the first.
+        save_precision : int, optional
+            Decimals in the `.csv`; None: all.
+        kwargs : by keyword
+            Go to the function.
+
+        Raises
+        ------
+        ValueError
+            If a point does not give a value to each of `x_names`.
         """
         single = isinstance(self.benchmarks, Benchmark)
         frames, measured = [], []

@@ -45,12 +45,38 @@ class LinearLayout:
 
     @staticmethod
     def identity_1d(size, inDim, outDim):
-        """Return the layout that maps each of `size` indices to itself."""
+        """Return the layout that maps each of `size` indices to itself.
+
+        Parameters
+        ----------
+        size : int
+            A power of two.
+        inDim, outDim : str
+            The names of the dimensions.
+
+        Raises
+        ------
+        ValueError
+            For another `size`.
+        """
         return LinearLayout.strided_1d(size, 1, inDim, outDim)
 
     @staticmethod
     def strided_1d(size, stride, inDim, outDim):
-        """Return the layout that maps `size` indices to the multiples of `stride`."""
+        """Return the layout that maps `size` indices to the multiples of `stride`.
+
+        Parameters
+        ----------
+        size, stride : int
+            Powers of two.
+        inDim, outDim : str
+            The names of the dimensions.
+
+        Raises
+        ------
+        ValueError
+            For others.
+        """
         bits = _bits(size)
         _bits(stride)
         if size == 1:
@@ -61,7 +87,22 @@ class LinearLayout:
 
     @staticmethod
     def zeros_1d(size, inDim, outDim, outDimSize=1):
-        """Return the layout that maps `size` indices to place 0 of `outDimSize`."""
+        """Return the layout that maps `size` indices to place 0 of `outDimSize`.
+
+        Parameters
+        ----------
+        size : int
+            A power of two.
+        inDim, outDim : str
+            The names of the dimensions.
+        outDimSize : int, default 1
+            A power of two.
+
+        Raises
+        ------
+        ValueError
+            For others.
+        """
         _bits(outDimSize)
         return LinearLayout._of({inDim: [[0]] * _bits(size)}, {outDim: outDimSize})
 
@@ -69,9 +110,21 @@ class LinearLayout:
     def from_bases(bases, out_dim_names, out_dim_sizes=None, require_surjective=True):
         """Return the layout of pairs of an input dimension and its bases.
 
-        A basis lists a place in each of `out_dim_names`. Without `out_dim_sizes` each is as large as
-        its places need. Raises ValueError for bases that do not fit, or, with `require_surjective`,
-        that leave places out.
+        Parameters
+        ----------
+        bases : list of (str, list of list of int)
+            For each input dimension, from its lowest bit on, a place in each of `out_dim_names`.
+        out_dim_names : list of str
+            The output dimensions.
+        out_dim_sizes : list of int, optional
+            Their sizes, powers of two; None: each is as large as its places need.
+        require_surjective : bool, default True
+            Refuse bases that leave places out.
+
+        Raises
+        ------
+        ValueError
+            For bases that do not fit, and for a layout that is refused.
         """
         bases = {name: [list(basis) for basis in rows] for name, rows in bases}
         names = list(out_dim_names)
@@ -103,10 +156,12 @@ class LinearLayout:
 
     @property
     def num_in_dims(self):
+        """How many input dimensions there are."""
         return len(self._bases)
 
     @property
     def num_out_dims(self):
+        """How many output dimensions there are."""
         return len(self._outs)
 
     def get_in_dim_names(self):
@@ -150,7 +205,18 @@ class LinearLayout:
         return self.is_surjective() and self.is_injective()
 
     def apply(self, inputs):
-        """Return the place, a dict by output dimension, of an index, a dict by input dimension."""
+        """Return the place of an index, as a dict by output dimension.
+
+        Parameters
+        ----------
+        inputs : dict of str to int
+            The index, by input dimension.
+
+        Raises
+        ------
+        ValueError
+            If a dimension is missing, or unknown.
+        """
         if set(inputs) != set(self._bases):
             raise ValueError(f"the index needs the dimensions {list(self._bases)}")
         place = dict.fromkeys(self._outs, 0)
@@ -161,7 +227,18 @@ class LinearLayout:
         return place
 
     def compose(self, outer):
-        """Return the layout of doing this one first and then `outer`, whose inputs are our outputs."""
+        """Return the layout of doing this one first and then another.
+
+        Parameters
+        ----------
+        outer : LinearLayout
+            Its inputs are the outputs of this one.
+
+        Raises
+        ------
+        ValueError
+            If they are not.
+        """
         if set(outer._bases) != set(self._outs):
             raise ValueError("the inputs of the outer layout are not the outputs of the inner one")
         bases = {
@@ -177,7 +254,7 @@ class LinearLayout:
         return self.pseudoinvert()
 
     def pseudoinvert(self):
-        """Return a right inverse of a surjective layout: one index of each place."""
+        """Return a right inverse of a surjective layout, one index of each place; ValueError of others."""
         if not self.is_surjective():
             raise ValueError("the layout is not surjective")
         solved = self._solutions(
@@ -186,7 +263,18 @@ class LinearLayout:
         return self._from_solutions(iter(solved), self._outs)
 
     def invert_and_compose(self, outer):
-        """Return the layout C with `C.compose(outer)` equal to this one; both have the same outputs."""
+        """Return the layout C with `C.compose(outer)` equal to this one.
+
+        Parameters
+        ----------
+        outer : LinearLayout
+            It has the same outputs.
+
+        Raises
+        ------
+        ValueError
+            If it lacks a place of this one.
+        """
         order = list(self._outs)
         columns = outer._columns(order)
         solved = iter(self._solutions(self._columns(order), columns))

@@ -213,6 +213,22 @@ def test_the_page_of_the_host_is_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_page_of_the_host_has_each_public_name(monkeypatch):
+    spec = importlib.util.spec_from_file_location("python_page", ROOT / "scripts/python_page.py")
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    assert list(page.differences()) == []
+    monkeypatch.setitem(page.SECTIONS, "Layouts", ("pantile.tools", ""))
+    monkeypatch.setitem(page.LEFT_OUT, "pantile.jit", "listed all the same")
+    monkeypatch.setitem(page.LEFT_OUT, "pantile.gone", "no such name")
+    said = [line.partition(":")[0] for line in page.differences()]
+    assert said == [
+        "`pantile.jit` is on the page and left out",
+        "`pantile.tools.LinearLayout` is not on the page",
+        "`pantile.gone` is left out and not public",
+    ]
+
+
 def test_the_page_of_passes_is_current():
     """`scripts/passes_page.py` writes it; each example is what the built `pantile-opt` prints."""
     tool = Path(pantilec_path()).with_name("pantile-opt")

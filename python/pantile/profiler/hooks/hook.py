@@ -15,13 +15,37 @@ class Hook:
     priority = 0
 
     def init_handle(self, module, function, name, metadata_group, hash):
-        """The code of a kernel was loaded."""
+        """The code of a kernel was loaded.
+
+        Parameters
+        ----------
+        module, function : int
+            The driver's handles; None before they are made.
+        name : str
+            The kernel.
+        metadata_group : dict of str to str
+            Paths of the kernel's files.
+        hash : str
+            The key of the cache.
+        """
 
     def enter(self, metadata):
-        """A launch begins; `metadata` is the argument of launch hooks."""
+        """A launch begins.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks: the kernel's metadata, name and stream.
+        """
 
     def exit(self, metadata):
-        """A launch was made."""
+        """A launch was made.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks.
+        """
 
     def activate(self):
         """The first session that uses this hook becomes active."""
@@ -46,19 +70,43 @@ class HookManager:
 
     @staticmethod
     def init_handle(module, function, name, metadata_group, hash):
-        """Call the hooks for loaded code."""
+        """Call the hooks for loaded code.
+
+        Parameters
+        ----------
+        module, function : int
+            The driver's handles.
+        name : str
+            The kernel.
+        metadata_group : dict of str to str
+            Paths of the kernel's files.
+        hash : str
+            The key of the cache.
+        """
         for hook in HookManager.active_hooks:
             hook.init_handle(module, function, name, metadata_group, hash)
 
     @staticmethod
     def enter(metadata):
-        """Call the hooks for a launch that begins."""
+        """Call the hooks for a launch that begins.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks.
+        """
         for hook in HookManager.active_hooks:
             hook.enter(metadata)
 
     @staticmethod
     def exit(metadata):
-        """Call the hooks for a launch that was made."""
+        """Call the hooks for a launch that was made.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks.
+        """
         for hook in reversed(HookManager.active_hooks):
             hook.exit(metadata)
 
@@ -97,23 +145,49 @@ class HookManager:
 
     @staticmethod
     def activate(session=None):
-        """Run the hooks of a session, or of all."""
+        """Run the hooks of a session, or of all.
+
+        Parameters
+        ----------
+        session : int, optional
+            The session; None: all.
+        """
         HookManager._set(session, True)
 
     @staticmethod
     def deactivate(session=None):
-        """Run the hooks of a session, or of all, no more."""
+        """Run the hooks of a session, or of all, no more.
+
+        Parameters
+        ----------
+        session : int, optional
+            The session; None: all.
+        """
         HookManager._set(session, False)
 
     @staticmethod
     def register(hook, session):
-        """Run `hook` while a session is active."""
+        """Run `hook` while a session is active.
+
+        Parameters
+        ----------
+        hook : Hook
+            The hook.
+        session : int
+            The session.
+        """
         HookManager.session_hooks.setdefault(session, {})[hook] = True
         HookManager._update()
 
     @staticmethod
     def unregister(session=None):
-        """Forget the hooks of a session, or of all."""
+        """Forget the hooks of a session, or of all.
+
+        Parameters
+        ----------
+        session : int, optional
+            The session; None: all.
+        """
         if session is None:
             HookManager.session_hooks.clear()
         else:

@@ -43,7 +43,13 @@ class LaunchHook(Hook):
         LaunchMetadata.computing = contextlib.nullcontext
 
     def enter(self, metadata):
-        """Name what is launched until `exit`."""
+        """Name what is launched until `exit`.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks; None: nothing is named.
+        """
         _pending.launch = None
         if metadata is None:
             return
@@ -55,7 +61,13 @@ class LaunchHook(Hook):
         _pending.launch = place, found
 
     def exit(self, metadata):
-        """End the name, and add the metrics: they are not those of a launch that failed."""
+        """End the name, and add the metrics: they are not those of a launch that failed.
+
+        Parameters
+        ----------
+        metadata : LazyDict
+            The argument of launch hooks.
+        """
         launch, _pending.launch = getattr(_pending, "launch", None), None
         if launch is not None:
             places.set_op(None)
