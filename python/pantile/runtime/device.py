@@ -192,6 +192,11 @@ def set_driver(driver):
     _selection.driver = driver
 
 
+def set_device(device):
+    """Have a Device answer for this machine where no driver was set: a driver made for it."""
+    _selection.device = device
+
+
 def driver_that_was_set():
     """Return the driver that a program set; None if it set none."""
     return _selection.driver

@@ -1,7 +1,7 @@
 """The device at hand, in the words of Triton's `runtime.driver`."""
 
 from ..backends.driver import DriverBase
-from .device import Device, driver_that_was_set, set_driver
+from .device import Device, driver_that_was_set, set_device, set_driver
 
 
 class Launcher:
@@ -49,10 +49,16 @@ class DriverConfig:
         self._default = None
 
     @property
+    def driver(self):
+        """The object itself: `pantile.runtime.driver` is it to some callers, to others its module."""
+        return self
+
+    @property
     def default(self):
         """The driver of this machine."""
         if self._default is None:
             self._default = Driver()
+            set_device(self._default)
         return self._default
 
     @property

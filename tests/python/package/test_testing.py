@@ -11,6 +11,8 @@ import pantile.language as tl
 import pytest
 from conftest import random
 from pantile import _pantile, knobs, testing
+from pantile.backends.target import GPUTarget
+from pantile.runtime.device import active_device
 from pantile.runtime.driver import driver
 
 
@@ -171,7 +173,7 @@ def test_driver_interface():
     assert active.get_benchmarker() is testing.do_bench
     assert active.map_python_to_cpp_type("*fp16") == "CUdeviceptr"
     assert active.map_python_to_cpp_type("i64") == "int64_t"
-    assert driver.default is driver.active
+    assert driver.default is driver.active is active_device() and driver.driver is driver
     assert triton.runtime.driver.active is active
 
 
@@ -299,3 +301,17 @@ def test_derived_tuners(device):
     launch(kernel, device)
     launch(kernel, device)
     assert list(kernel.cache.values()) == [configs[1]]
+
+
+def test_a_driver_that_is_set_answers_everywhere():
+    class Elsewhere(type(driver.default)):
+        def get_current_target(self):
+            return GPUTarget("cuda", 80, 32)
+
+    driver.set_active(Elsewhere())
+    try:
+        assert driver.active is active_device() is not driver.default
+        assert tl.target_info.cuda_capability_geq(8) and not tl.target_info.cuda_capability_geq(9)
+    finally:
+        driver.reset_active()
+    assert driver.active is active_device() is driver.default
