@@ -8,7 +8,7 @@ JOBS ?= $(shell scripts/jobs)
 
 .PHONY: demo test build debug setup format check-format install wheel docs gpu-pack clean
 
-# A clone that nobody configured compiles several files at once; `cmake --preset release`, which a working tree is
+# A clone that is not configured compiles several files at once; `cmake --preset release`, which a working tree is
 # configured by, does not.
 FRESH := cmake --preset release -DPANTILE_UNITY=ON
 # Builds what the demonstration needs and no more, in the folder of `make build`.

@@ -27,7 +27,7 @@ COMMANDS = {
     "pantilec": "Compile a kernel of a Python file up to a stage",
     "pantilec run": "Run a kernel once, and measure it",
     "pantilec build": "Compile kernels ahead of time",
-    "pantilec cache": "Look after the store",
+    "pantilec cache": "Look after the kernel cache",
     "pantilec cache ls": "",
     "pantilec cache verify": "",
     "pantilec cache clear": "",

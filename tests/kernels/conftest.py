@@ -55,7 +55,8 @@ def pytest_configure(config):
 
 def _compile_for(function, call, target):
     from pantile import knobs
-    from pantile.compiler.compiler import ASTSource, prepare
+    from pantile.compiler import ASTSource
+    from pantile.compiler.kernel import prepare
     from pantile.runtime.snapshot import Snapshot
 
     snapshot = Snapshot(function)

@@ -192,9 +192,11 @@ def _check_counts(options):
     for name in ("num_warps", "num_stages", "num_ctas"):
         if not hasattr(getattr(options, name), "__index__"):
             raise TypeError(f"{name} must be an integer, not {getattr(options, name)!r}")
-    warps = options.num_warps
-    if not 1 <= warps <= 32:
-        raise OptionError(f"num_warps must be from 1 to 32, not {warps}")
+    from .. import _pantile
+
+    warps, (least, most) = options.num_warps, _pantile.option_limits()["num_warps"]
+    if not least <= warps <= most:
+        raise OptionError(f"num_warps must be from {least} to {most}, not {warps}")
     if options.num_stages < 0:
         raise ValueError(f"num_stages must not be negative, but is {options.num_stages}")
     ctas = options.num_ctas

@@ -206,7 +206,8 @@ def compile_alone():
 
 def compile_for_gpu(kernel, call):
     """Compile what a call of a kernel needs, for the GPU."""
-    from pantile.compiler.compiler import ASTSource, prepare
+    from pantile.compiler import ASTSource
+    from pantile.compiler.kernel import prepare
     from pantile.runtime.snapshot import Snapshot
 
     snapshot = Snapshot(kernel)

@@ -17,6 +17,7 @@ import pytest
 from command_line import pantilec_path
 from pantile import _pantile, _utils
 from pantile.backends.compiler import BaseBackend
+from pantile.backends.options import CUDAOptions, library_options
 from pantile.language import reference
 from pantile.language.dtypes import TYPES
 from pantile.language.stubs import stubs
@@ -410,9 +411,9 @@ def test_stages_have_one_source():
 def test_options_have_one_source():
     """The extension module has the members of Options.def, with their defaults and meanings."""
     options = _pantile.Options()
-    rows = table("Options.def")
+    rows = [cells for macro, cells in table("Options.def") if macro == "OPTION"]
     assert len(rows) == 15
-    for _, cells in rows:
+    for cells in rows:
         key, meaning = re.search(r', "(\w+)", .*?, ("(?:.*)")$', cells).groups()
         assert getattr(type(options), key).__doc__ == ast.literal_eval(meaning)
     assert (options.num_warps, options.num_stages, options.maxnreg) == (4, 3, 0)
@@ -422,6 +423,21 @@ def test_options_have_one_source():
     assert options.launch_abi == "triton" and options.extern_libs == {"a": "b"}
     with pytest.raises(ValueError, match="no launch ABI `x`"):
         options.launch_abi = "x"
+
+
+def test_launch_options_are_those_of_the_library():
+    """`CUDAOptions` has the defaults, the least, the most and the choices that Options.def has."""
+    options, limits = _pantile.Options(), _pantile.option_limits()
+    of_launches = CUDAOptions()
+    for name in ("num_warps", "num_stages", "enable_fp_fusion", "debug", "sanitize_overflow"):
+        assert getattr(of_launches, name) == getattr(options, name)
+    assert of_launches.default_dot_input_precision == options.input_precision
+    assert of_launches.allowed_dot_input_precisions == limits["input_precision"]
+    assert limits["launch_abi"] == ("full", "triton")
+    least, most = limits["num_warps"]
+    for warps in (least - 1, most + 1):
+        with pytest.raises(ValueError, match=f"num_warps must be from {least} to {most}, not"):
+            library_options("sm_90a", CUDAOptions(num_warps=warps))
 
 
 def test_dtypes_have_one_source():

@@ -130,6 +130,7 @@ def nibbles_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, SIGNED: tl.
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("shape", [(64, 64), (16, 256), (8, 4), (128, 16)])
 def test_nibbles(device, to, signed, shape):
+    """Both halves of each byte, taken apart, converted and joined in pairs of rows."""
     x = random(shape, "u8", seed=hash((to, signed, shape)) % 2**31)
     low, high = (x & 15).astype(np.int32), (x >> 4).astype(np.int32)
     if signed:

@@ -12,7 +12,8 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from pantile.backends.compiler import GPUTarget
-from pantile.compiler.compiler import ASTSource, prepare
+from pantile.compiler import ASTSource
+from pantile.compiler.kernel import prepare
 from pantile.runtime.snapshot import Snapshot
 
 TARGETS = [80, 86, 89, 90, 100, 120]
