@@ -87,7 +87,10 @@ def members(record):
     if record.name == "Options":
         rows = option_rows()
     if record.name == "Stage":
-        rows = [(name, f"`{text[1:-1]}`: {said[1:-1]}") for name, text, said in table("Stages.def", "STAGE")]
+        rows = [
+            (name, f"`{text[1:-1]}`: {said[1:-1]}")
+            for name, text, said in table("Stages.def", "STAGE")
+        ]
     lines = [f"| `{_cell(code)}` | {_cell(doc)} |" for code, doc in rows]
     return (["| member | meaning |", "|---|---|", *lines, ""] if lines else []) + nested
 
