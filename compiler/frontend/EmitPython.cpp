@@ -140,5 +140,6 @@ Value pantile::emitHostMath(Emitter &e, const BoundCall &call) {
     return e.error(call.at("x"), "`math." + name + "` takes a compile-time number, got " +
                                      kindText(call["x"]) + "; `tl." + name +
                                      "` takes run-time values");
-  return callOnConstant(e, call, "x", *x);
+  const auto *whole = known->dynAs<BigInt>();
+  return callOnConstant(e, call, "x", whole ? Number(*whole) : Number(*x));
 }

@@ -117,6 +117,18 @@ std::optional<std::vector<Number>> numbersOf(const std::vector<ConstValue> &valu
   return numbers;
 }
 
+/// `min` or `max` of texts.
+MaybeValue extremeText(llvm::StringRef function, const std::vector<ConstValue> &values) {
+  const std::string *best = values.empty() ? nullptr : std::get_if<std::string>(&values.front());
+  for (const ConstValue &value : values) {
+    const auto *text = std::get_if<std::string>(&value);
+    if (!text || !best)
+      return std::nullopt;
+    best = (function == "min" ? *text < *best : *text > *best) ? text : best;
+  }
+  return best ? MaybeValue(*best) : std::nullopt;
+}
+
 /// `int` or `float` of the text of a number.
 MaybeValue parse(llvm::StringRef function, llvm::StringRef text) {
   int64_t integer = 0;
@@ -146,6 +158,9 @@ MaybeValue callFunction(llvm::StringRef function, const std::vector<ConstValue> 
   const auto *tuple = args.size() == 1 ? std::get_if<TuplePtr>(&args[0]) : nullptr;
   if (tuple && (function == "min" || function == "max"))
     return callFunction(function, (*tuple)->elements);
+  if (function == "min" || function == "max")
+    if (const MaybeValue text = extremeText(function, args))
+      return text;
   if (const auto numbers = numbersOf(args))
     return asConstant(foldCall(function, *numbers).value);
   return args.size() == 1 ? callOfOne(function, args[0]) : std::nullopt;

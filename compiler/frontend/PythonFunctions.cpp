@@ -46,6 +46,8 @@ FoldedNumber nextPowerOf2(const Number &x) {
   const auto least = integerOf(x);
   if (!least)
     return {};
+  if (*least <= 0)
+    return gives(BigInt(0));
   if (*least > BigInt(1) << 100)
     return refuses("the next power of two is too large");
   BigInt power = 1;
@@ -68,6 +70,9 @@ FoldedNumber ofMath(StringRef name, double x) {
 }
 
 FoldedNumber ofOne(StringRef function, const Number &x) {
+  if (const auto whole = integerOf(x);
+      whole && (function == "math.ceil" || function == "math.floor"))
+    return gives(*whole); // also beyond what a double holds
   if (function.consume_front("math."))
     return ofMath(function, doubleOf(x));
   if (function == "int")

@@ -19,9 +19,9 @@ class DriverBase:
 
     def get_benchmarker(self):
         """Return the function that measures a launch, as `testing.do_bench`."""
-        from ..testing.bench import do_bench
+        from ..testing.bench import in_use
 
-        return do_bench
+        return in_use("do_bench")
 
     def map_python_to_cpp_type(self, ty):
         """Return the C type of a kernel argument's type; KeyError for no type.

@@ -1,5 +1,7 @@
 """The targets of the compiler, and which of them a GPUTarget names."""
 
+import sys
+
 
 def compilers():
     """Return the back ends of the compiler by the names of `triton.backends.backends`."""
@@ -22,7 +24,10 @@ def make_backend(target):
     RuntimeError
         If there is none.
     """
-    known = compilers().values()
+    # Programs may have added targets to `triton.backends.backends`.
+    table = getattr(sys.modules.get("pantile.backends.known"), "backends", {})
+    added = [entry.compiler for entry in dict.values(table)]
+    known = list(dict.fromkeys([*compilers().values(), *added]))
     for backend in known:
         if backend.supports_target(target):
             return backend(target)

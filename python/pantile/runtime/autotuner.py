@@ -141,14 +141,14 @@ class Autotuner(KernelInterface):
         """The caller's measuring function, or ours for the processor that the kernel runs on."""
         if self._do_bench is not None:
             return self._do_bench
-        from ..testing.bench import do_bench, do_bench_cudagraph
+        from ..testing.bench import do_bench_cudagraph, in_use
 
         given = {"warmup": self.num_warmups, "rep": self.num_reps}
         options = {name: value for name, value in given.items() if value is not None}
         if self.use_cuda_graph and not cpu:
             options.pop("warmup", None)
             return functools.partial(do_bench_cudagraph, device=device, **options)
-        return functools.partial(do_bench, on_host=cpu, device=device, **options)
+        return functools.partial(in_use("do_bench"), on_host=cpu, device=device, **options)
 
     def _make_launchers(self):
         """Return launchers that remember choices, where these can launch without Python."""

@@ -183,8 +183,14 @@ _selection = _Selection()
 
 
 def active_device():
-    """Return what answers for the device: the driver that was set, or the machine's own Device."""
-    return _selection.driver or _selection.device
+    """Return what answers for the device: the driver in use, or the machine's own Device.
+
+    Where `runtime.driver` is loaded it says which driver that is: programs replace its `active`, or
+    the object that has it.
+    """
+    facade = sys.modules.get("pantile.runtime.driver")
+    config = getattr(facade, "driver", None)
+    return _selection.driver or _selection.device if config is None else config.active
 
 
 def set_driver(driver):

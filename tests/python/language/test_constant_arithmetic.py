@@ -119,6 +119,9 @@ FUNCTIONS = {
     "len((1, 2, 3))": 3,
     "triton.cdiv(-7, 2)": -3,
     "triton.next_power_of_2(100)": 128,
+    "triton.next_power_of_2(0)": 0,
+    "triton.next_power_of_2(-5)": 0,
+    "math.floor(1152921504606846977)": 1152921504606846977,
 }
 
 
@@ -131,6 +134,16 @@ def test_functions_in_modules_and_in_kernels(tmp_path):
     asserts += [asserted(text, value) for text, value in in_kernels.items()]
     path = tmp_path / "k.py"
     path.write_text(KERNEL.format(constants="\n".join(constants), asserts="\n".join(asserts)))
+    words = ("--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")
+    assert "tile.store" in pantilec(path, *words)
+
+
+def test_texts_of_modules_have_an_order(tmp_path):
+    """`min` and `max` of strings are Python's, in a module's constants."""
+    constants = 'FIRST = tl.constexpr(min("b", "a", "c"))\nLAST = tl.constexpr(max(("b", "c")))'
+    asserts = "    tl.static_assert(FIRST == 'a')\n    tl.static_assert(LAST == 'c')"
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL.format(constants=constants, asserts=asserts))
     words = ("--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")
     assert "tile.store" in pantilec(path, *words)
 
