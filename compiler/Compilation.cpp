@@ -456,11 +456,10 @@ void Compilation::remarkOnResources() {
                        data->registers, data->sharedBytes),
            Remark::Kind::Figure, Technique::Registers);
   if (data->spills)
-    remarkOn(
-        fmt::format("{} bytes of registers per thread are spilled: smaller tiles or more warps "
-                    "may avoid it",
-                    data->spills),
-        Remark::Kind::Missed, Technique::Registers);
+    remarkOn(fmt::format("{} bytes of registers per thread are spilled: try smaller tiles or more "
+                         "warps",
+                         data->spills),
+             Remark::Kind::Missed, Technique::Registers);
 }
 
 void Compilation::remarkOn(std::string message, Remark::Kind kind, Technique technique) {

@@ -1,7 +1,7 @@
 """Choosing among configurations by measuring them: `@autotune`.
 
 A choice is kept for the values of the key arguments, the dtypes of all arrays and the kind of GPU. On the CPU nothing is measured
-unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
+unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once per kernel.
 """
 
 import functools
@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from .. import knobs
+from . import tuned_arrays
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
 from .heuristics import Heuristics, heuristics, require_kernel
@@ -254,7 +255,7 @@ class Autotuner(KernelInterface):
         if key not in self.cache:
             configs = self.prune_configs(kwargs)
             wants_times = knobs.autotuning.tune_cpu or self._do_bench is not None
-            unmeasured = self._runs_on_cpu(named) and not wants_times
+            unmeasured = self._device_of(named) < 0 and not wants_times
             self.cache[key] = (
                 self._first(configs) if unmeasured else self._best(configs, args, kwargs, key)
             )
@@ -265,20 +266,6 @@ class Autotuner(KernelInterface):
         from .. import _pantile
 
         return _pantile.device_of([named[name] for name in self.arg_names if name in named])
-
-    def _runs_on_cpu(self, named):
-        return self._device_of(named) < 0
-
-    def _refuse_capture(self, named):
-        """Raise AutotunerError where a graph is being captured, which measuring would spoil."""
-        from .. import _pantile
-
-        device = self._device_of(named)
-        if device >= 0 and _pantile.is_capturing(device):
-            raise AutotunerError(
-                f"`{self.__name__}` is not tuned for these arguments, and cannot be while a CUDA graph "
-                "is captured: launch it once before the capture, to warm up"
-            )
 
     def _first(self, configs):
         if not self._said_untuned:
@@ -312,7 +299,9 @@ class Autotuner(KernelInterface):
             self.bench_time = choice.seconds
             self.pre_hook({**named, **best.all_kwargs()}, reset_only=True)
         if knobs.autotuning.print:
-            self._print_choice(best, key, is_measured)
+            from .tuning import print_choice
+
+            print_choice(self, best, key, is_measured)
         return best
 
     def _store(self, key, device):
@@ -352,15 +341,6 @@ class Autotuner(KernelInterface):
                 continue
         raise AutotunerError(f"none of the {len(configs)} configurations of `{self.__name__}` runs")
 
-    def _print_choice(self, best, key, is_measured):
-        took = f"finished after {self.bench_time:.2f}s" if is_measured else "read from the cache"
-        print(
-            f"Triton autotuning for function {self.__name__},\nwith key as {key},\n{took},\n"
-            f"best config selected: {best};"
-        )
-        for config, why in self.configs_errors.items():
-            print(f"left out: {config}: {why.splitlines()[0]}")
-
     def _check_clash(self, meta, config):
         clash = meta.keys() & config.all_kwargs().keys()
         if clash:
@@ -381,12 +361,12 @@ class Autotuner(KernelInterface):
             user's hook, which gets `reset_only=True`, as it does before a measured run.
         """
         for name in self.reset_to_zero:
-            _fill_zero(args[name])
+            tuned_arrays.fill_zero(args[name])
         if reset_only:
             if self._pre_hook is not None:
                 self._pre_hook(args, reset_only=True)
             return
-        self._saved = {name: _copy(args[name]) for name in self.restore_value}
+        self._saved = {name: tuned_arrays.copy(args[name]) for name in self.restore_value}
         if self._pre_hook is not None:
             self._pre_hook(args)
 
@@ -401,7 +381,7 @@ class Autotuner(KernelInterface):
             What the run ended in.
         """
         for name, value in self._saved.items():
-            _assign(args[name], value)
+            tuned_arrays.assign(args[name], value)
         self._saved = {}
         if self._post_hook is not None:
             self._post_hook(args, exception=exception)
@@ -444,55 +424,9 @@ class Autotuner(KernelInterface):
         TypeError
             If `top_k` is neither an int nor a float of at most 1.0.
         """
-        configs = self.configs
-        if self.early_config_prune:
-            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
-            if not configs:
-                raise AutotunerError(
-                    f"no configuration of `{self.__name__}` is left after pruning "
-                    '(Triton: "No valid autotuner configs after pruning.")'
-                )
-        if self.keep is not None and len(configs) > self.keep:
-            from .pruning import most_promising
+        from .pruning import worth_measuring
 
-            configs = most_promising(self, configs, kwargs)
-        if not self.perf_model:
-            return configs
-        count = self.configs_top_k
-        if isinstance(count, float) and count <= 1.0:
-            count = int(len(self.configs if self.keep is None else configs) * count)
-        elif not isinstance(count, int):
-            raise TypeError(
-                "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"
-            )
-        if len(configs) <= count:
-            return configs
-        estimate = {
-            c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()}) for c in configs
-        }
-        return sorted(estimate, key=estimate.get)[: max(count, 1)]
-
-
-def _is_numpy(array):
-    return type(array).__module__ == "numpy"
-
-
-def _fill_zero(array):
-    if _is_numpy(array):
-        array[...] = 0
-    else:
-        array.zero_()
-
-
-def _copy(array):
-    return array.copy() if _is_numpy(array) else array.clone()
-
-
-def _assign(array, value):
-    if _is_numpy(array):
-        array[...] = value
-    else:
-        array.copy_(value)
+        return worth_measuring(self, kwargs)
 
 
 def autotune(

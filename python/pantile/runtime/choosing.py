@@ -14,6 +14,7 @@ import warnings
 from .. import _pantile, knobs
 from .agreement import LogError, agree
 from .cache import triton_key
+from .errors import AutotunerError
 from .ranks import log_of
 from .tuning_cache import device_name, hook_identity, kernel_of
 
@@ -156,7 +157,7 @@ class Question:
                 best = self.tuner._first_that_fits(missing, self.args, self.kwargs)
             return Choice(timings, failures, best)
         if missing:
-            self.tuner._refuse_capture(self.named)
+            refuse_capture(self.tuner, self.named)
             with self._measuring_alone(store) as may_know_more:
                 if may_know_more:
                     timings, failures = store.load(self.configs)
@@ -213,3 +214,13 @@ class Question:
             stacklevel=2,
         )
         return lock
+
+
+def refuse_capture(tuner, named):
+    """Raise AutotunerError where a graph is being captured, which measuring would spoil."""
+    device = tuner._device_of(named)
+    if device >= 0 and _pantile.is_capturing(device):
+        raise AutotunerError(
+            f"`{tuner.__name__}` is not tuned for these arguments, and cannot be while a CUDA graph "
+            "is captured: launch it once before the capture, to warm up"
+        )

@@ -13,6 +13,7 @@ from .. import _pantile, knobs
 from ..language.constexpr import constexpr
 from ..language.dtypes import dtype
 from .cache import triton_key
+from .errors import AutotunerError
 
 _OF_LAUNCHES = ("grid", "warmup")  # keywords that are neither arguments nor options
 
@@ -122,3 +123,33 @@ def _say(tuner, configs, ranking, kept):
                 f"expected: {config}: {prediction.cycles:.0f} cycles, "
                 f"{prediction.ctas_per_sm} per SM{spilled}"
             )
+
+
+def best_by_model(tuner, configs, kwargs):
+    """Return the `top_k` configurations for which `perf_model` gives the least."""
+    count = tuner.configs_top_k
+    if isinstance(count, float) and count <= 1.0:
+        count = int(len(tuner.configs if tuner.keep is None else configs) * count)
+    elif not isinstance(count, int):
+        raise TypeError(
+            "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"
+        )
+    if len(configs) <= count:
+        return configs
+    estimate = {c: tuner.perf_model(**{**tuner.nargs, **kwargs, **c.all_kwargs()}) for c in configs}
+    return sorted(estimate, key=estimate.get)[: max(count, 1)]
+
+
+def worth_measuring(tuner, kwargs):
+    """Return the configurations that the author's pruning, the plan and the author's model leave."""
+    configs = tuner.configs
+    if tuner.early_config_prune:
+        configs = list(tuner.early_config_prune(configs, tuner.nargs, **kwargs))
+        if not configs:
+            raise AutotunerError(
+                f"no configuration of `{tuner.__name__}` is left after pruning "
+                '(Triton: "No valid autotuner configs after pruning.")'
+            )
+    if tuner.keep is not None and len(configs) > tuner.keep:
+        configs = most_promising(tuner, configs, kwargs)
+    return best_by_model(tuner, configs, kwargs) if tuner.perf_model else configs

@@ -159,3 +159,14 @@ def race(tuner, configs, args, kwargs, device):
     finally:
         progress.close()
     return {config: _summary(found) for config, found in zip(configs, times) if found}, errors
+
+
+def print_choice(tuner, best, key, is_measured):
+    """Print which configuration was taken for a key, and which ones failed and why."""
+    took = f"finished after {tuner.bench_time:.2f}s" if is_measured else "read from the cache"
+    print(
+        f"Triton autotuning for function {tuner.__name__},\nwith key as {key},\n{took},\n"
+        f"best config selected: {best};"
+    )
+    for config, why in tuner.configs_errors.items():
+        print(f"left out: {config}: {why.splitlines()[0]}")
