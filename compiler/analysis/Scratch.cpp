@@ -194,7 +194,8 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
       continue;
     const SharedLayout other = scratchAlong(fastest, from, to, bits);
     // Narrower vectors are more instructions, which count for more than their cycles.
-    if (const int64_t here = cycles(other); 4 * here <= 3 * fewest) {
+    const double most = MachineModel::reference().memory.turnedScratch * fewest;
+    if (const int64_t here = cycles(other); here <= most) {
       best = other;
       fewest = here;
     }

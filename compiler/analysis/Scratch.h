@@ -26,7 +26,7 @@ class InsertSliceOp;
 enum class ConversionKind { Registers, Shuffles, WarpShared, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 /// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`, or
-/// along another one if the store and the load then take at most 3/4 of the cycles.
+/// along another one if the store and the load then take so much fewer cycles (`turnedScratch`).
 SharedLayout conversionScratch(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 
 /// Bytes of shared memory that such a conversion takes.
