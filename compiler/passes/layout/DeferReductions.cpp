@@ -9,12 +9,9 @@
 //        row held its sum. The initial value must be zero, or the reduction of partial sums in this
 //        layout, as an earlier loop of this form leaves it.
 //===-------------------------------------------------------------------------------------===//
-#include "ir/Tile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
+#include "passes/layout/RunningSum.h"
 
 using namespace mlir;
 
@@ -23,49 +20,12 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// `next = scaled + reduce`, where `scaled` is the argument, or argument * `factor` if that is set.
-struct RunningSum {
-  unsigned position;
-  arith::AddFOp next;
-  arith::MulFOp scaled; ///< null: no factor
-  Value factor;
-  ReduceOp reduce;
-};
-
 /// How a reduction is split in two steps.
 struct TwoStepReduction {
   SmallVector<int64_t> shape;   ///< of the operand, with the reduced dimension as runs
   SmallVector<int> ofRegisters; ///< dimensions of `shape` that registers hold, the last one first
   RankedTensorType partial;     ///< the result of the first step
 };
-
-bool isSum(ReduceOp reduce) {
-  Block &block = reduce.getCombine().front();
-  return reduce.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
-         isa<arith::AddFOp>(block.front());
-}
-
-std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
-  BlockArgument argument = loop.getRegionIterArg(position);
-  auto next = loop.getYieldedValues()[position].getDefiningOp<arith::AddFOp>();
-  if (!next || !next->hasOneUse() || !argument.hasOneUse() || next->getBlock() != loop.getBody())
-    return std::nullopt;
-  for (auto [one, other] :
-       {std::pair(next.getLhs(), next.getRhs()), std::pair(next.getRhs(), next.getLhs())}) {
-    auto reduce = other.getDefiningOp<ReduceOp>();
-    if (!reduce || !reduce->hasOneUse() || !isSum(reduce) || reduce->getBlock() != next->getBlock())
-      continue;
-    if (one == argument)
-      return RunningSum{position, next, {}, {}, reduce};
-    auto scaled = one.getDefiningOp<arith::MulFOp>();
-    if (!scaled || !scaled->hasOneUse() || scaled->getBlock() != next->getBlock())
-      continue;
-    if (scaled.getLhs() == argument || scaled.getRhs() == argument)
-      return RunningSum{position, next, scaled,
-                        scaled.getLhs() == argument ? scaled.getRhs() : scaled.getLhs(), reduce};
-  }
-  return std::nullopt;
-}
 
 /// None where no row is distributed over threads, or where registers and threads share bits.
 std::optional<TwoStepReduction> splitInSteps(ReduceOp reduce) {
@@ -142,16 +102,6 @@ Value reduceOwn(OpBuilder &b, ReduceOp reduce, const TwoStepReduction &split) {
   return part.getType() == split.partial ? part : ReshapeOp::create(b, loc, split.partial, part);
 }
 
-/// Broadcasts `factor`, one per row, to the partial sums.
-Value broadcastFactor(OpBuilder &b, Value factor, int axis, RankedTensorType partial) {
-  Location loc = factor.getLoc();
-  auto type = cast<RankedTensorType>(factor.getType());
-  const LinearLayout layout = layoutOf(type).expandDims(axis);
-  auto column = withLayout(RankedTensorType::get(layout.shape(), type.getElementType()), layout);
-  Value expanded = ExpandDimsOp::create(b, loc, column, factor, axis);
-  return BroadcastOp::create(b, loc, partial, expanded);
-}
-
 class Deferral {
 public:
   explicit Deferral(IRRewriter &rewriter) : rewriter(rewriter) {}
@@ -179,34 +129,13 @@ private:
   }
 
   scf::ForOp defer(scf::ForOp loop, RunningSum sum, const TwoStepReduction &split, Value start) {
-    const int axis = sum.reduce.getAxis();
     rewriter.setInsertionPoint(sum.next);
     Value own = reduceOwn(rewriter, sum.reduce, split);
-    auto yieldNext = [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(sum.next);
-      Value parts = arguments.front();
-      if (sum.factor)
-        parts = arith::MulFOp::create(b, loc, parts,
-                                      broadcastFactor(b, sum.factor, axis, split.partial));
-      return SmallVector<Value>{arith::AddFOp::create(b, loc, parts, own)};
+    auto type = cast<RankedTensorType>(sum.reduce.getResult(0).getType());
+    auto total = [&](OpBuilder &b, Value parts) {
+      return reduceLike(b, sum.reduce, parts, sum.reduce.getAxis(), type).getResult(0);
     };
-    rewriter.setInsertionPoint(loop);
-    auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-        rewriter, ValueRange{start}, /*replaceInitOperandUsesInLoop=*/false, yieldNext));
-    Value result = wider.getResult(sum.position);
-    rewriter.setInsertionPointAfter(wider);
-    Value total = reduceLike(rewriter, sum.reduce, wider.getResults().back(), axis,
-                             cast<RankedTensorType>(result.getType()))
-                      .getResult(0);
-    result.replaceAllUsesWith(total);
-    wider.getBody()->getTerminator()->setOperand(sum.position,
-                                                 wider.getRegionIterArg(sum.position));
-    for (Operation *op : {sum.next.getOperation(), sum.scaled ? sum.scaled.getOperation() : nullptr,
-                          sum.reduce.getOperation()})
-      if (op)
-        rewriter.eraseOp(op);
-    return wider;
+    return carryPartialSums(rewriter, loop, sum, {start, own, total});
   }
 
   IRRewriter &rewriter;

@@ -18,7 +18,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-bool hasMma(scf::ForOp loop) {
+bool multiplies(scf::ForOp loop) {
   return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>);
 }
 
@@ -107,7 +107,7 @@ LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
 }
 
 void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, const Target &target) {
-  if (!hasMma(loop))
+  if (!multiplies(loop))
     return;
   auto kernel = loop->getParentOfType<func::FuncOp>();
   if (kernel.walk([](nv::ProducerOp) { return WalkResult::interrupt(); }).wasInterrupted())
