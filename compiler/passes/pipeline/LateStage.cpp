@@ -2,12 +2,20 @@
 #include "passes/pipeline/LateStage.h"
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace pantile {
 
 bool LateStage::find() { return sortMmas() && sortOthers() && findStageSelection(); }
+
+llvm::SetVector<Value> LateStage::lefts() const {
+  llvm::SetVector<Value> found;
+  for (nv::AsyncMmaOpInterface mma : mmas)
+    found.insert(mma.getLhs());
+  return found;
+}
 
 bool LateStage::isLastConversion(Operation *op) const {
   auto isLate = [&](Operation *user) { return late.contains(user); };
@@ -40,30 +48,53 @@ bool LateStage::sortMmas() {
          });
 }
 
+/// The only use of `value`; null if there are more, or none.
+static OpOperand *onlyUse(Value value) {
+  return value.hasOneUse() ? &*value.use_begin() : nullptr;
+}
+
+/// The operand by which `mma` adds to an accumulator: its own, or, if it starts from zero, that of
+/// the addition `use` of its result.
+static OpOperand &addendOperand(nv::AsyncMmaOpInterface mma, OpOperand &use) {
+  auto add = dyn_cast<arith::AddFOp>(use.getOwner());
+  if (add && matchPattern(mma.getAcc(), m_AnyZeroFloat()))
+    return add->getOpOperand(1 - use.getOperandNumber());
+  auto isAcc = [&](OpOperand &operand) { return operand.get() == mma.getAcc(); };
+  return *llvm::find_if(mma->getOpOperands(), isAcc);
+}
+
 /// Adds `mma` to stage 1. False, and nothing is changed, if it does not add to a carried
 /// accumulator.
 bool LateStage::addLate(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait) {
-  Value result = wait->getResult(0);
-  if (!result.hasOneUse() || result.use_begin()->getOwner() != loop.getBody()->getTerminator())
+  OpOperand *use = onlyUse(wait->getResult(0));
+  if (!use || use->getOwner()->getBlock() != loop.getBody())
     return false;
-  const unsigned position = result.use_begin()->getOperandNumber();
-  if (!findRescale(mma, loop.getRegionIterArg(position)))
+  OpOperand &addend = addendOperand(mma, *use);
+  auto add = dyn_cast<arith::AddFOp>(addend.getOwner());
+  use = add ? onlyUse(add) : use;
+  if (!use || use->getOwner() != loop.getBody()->getTerminator() ||
+      !findRescale(addend, loop.getRegionIterArg(use->getOperandNumber())))
     return false;
-  positions[mma] = position;
+  positions[mma] = use->getOperandNumber();
+  addends[mma] = addend.get();
   mmas.push_back(mma);
   late.insert(mma);
+  if (add) {
+    additions[mma] = add;
+    late.insert(add);
+  }
   return true;
 }
 
-/// Collects the operations from `accumulator` to `mma`. False if anything else reads the
+/// Collects the operations from `accumulator` to `addend`. False if anything else reads the
 /// accumulator, or what is computed from it.
-bool LateStage::findRescale(nv::AsyncMmaOpInterface mma, Value accumulator) {
+bool LateStage::findRescale(OpOperand &addend, Value accumulator) {
   llvm::SetVector<Operation *> found;
   SmallVector<Value> work{accumulator};
   while (!work.empty())
     for (OpOperand &use : work.pop_back_val().getUses()) {
       Operation *op = use.getOwner();
-      if (op == mma && use.get() == mma.getAcc())
+      if (&use == &addend)
         continue;
       if (op->getParentOp() != loop || op->getNumRegions() != 0 || op->getNumResults() != 1 ||
           isa<nv::AsyncMmaOpInterface>(op) || !isMemoryEffectFree(op) ||
@@ -72,7 +103,7 @@ bool LateStage::findRescale(nv::AsyncMmaOpInterface mma, Value accumulator) {
       if (found.insert(op))
         work.push_back(op->getResult(0));
     }
-  if (mma.getAcc() != accumulator && !found.contains(mma.getAcc().getDefiningOp()))
+  if (addend.get() != accumulator && !found.contains(addend.get().getDefiningOp()))
     return false;
   rescale.insert(found.begin(), found.end());
   return true;

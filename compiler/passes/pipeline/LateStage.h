@@ -4,8 +4,10 @@
 //        accumulators, with their waits, mbarrier waits and releases. All others are stage 0.
 // How:   legality, in this one place.
 //        1. Left operands: a late MMA reads its left operand from registers that stage 0 computes.
-//        2. Accumulators: the loop carries the accumulator of a late MMA. Only the MMA reads it,
-//           and operations that rescale it before.
+//        2. Accumulators: the loop carries the accumulator of a late MMA, in one of two ways. The
+//           MMA adds to it. Or the MMA starts from zero, and an addition adds its result to the
+//           carried value; that addition is late, too. Nothing else reads the carried value but
+//           operations that rescale it before.
 //        3. Order: all MMAs of stage 0 come before the first wait for one of them, and before the
 //           late MMAs. Stage 1 is issued between these MMAs and that wait.
 //        4. Barriers: an mbarrier wait after the last MMA of stage 0 belongs to stage 1. So does a
@@ -19,6 +21,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,15 +35,24 @@ public:
   bool find();
 
   bool contains(mlir::Operation *op) const { return late.contains(op); }
+  /// The addition of the result of `mma` to a carried value; null if `mma` itself adds to it.
+  mlir::arith::AddFOp additionOf(nv::AsyncMmaOpInterface mma) const {
+    return additions.lookup(mma);
+  }
+  /// What `mma`, or its addition, adds to: the carried value, rescaled.
+  mlir::Value addendOf(nv::AsyncMmaOpInterface mma) const { return addends.lookup(mma); }
   /// The position of the accumulator of `mma` among the carried values.
   unsigned positionOf(nv::AsyncMmaOpInterface mma) const { return positions.lookup(mma); }
+  /// The left operands of the late MMAs, each once.
+  llvm::SetVector<mlir::Value> lefts() const;
   /// Whether `op` is a conversion whose only result is the left operand of a late MMA. It can run
   /// after the registers of the operand of the iteration before are free.
   bool isLastConversion(mlir::Operation *op) const;
 
   mlir::scf::ForOp loop;
   llvm::SmallVector<nv::AsyncMmaOpInterface> early, mmas; ///< of stage 0, and of stage 1
-  llvm::SetVector<mlir::Operation *> late;      ///< MMAs, waits and releases of stage 1, in order
+  llvm::SetVector<mlir::Operation *> late;      ///< MMAs, their additions, waits and releases of
+                                                ///< stage 1, in order
   llvm::SetVector<mlir::Operation *> rescale;   ///< operations on accumulators before a late MMA
   llvm::SetVector<mlir::Operation *> selection; ///< the selection of stages for stage 1
   llvm::SetVector<mlir::Value> leaves;          ///< integers that the selection depends on
@@ -49,13 +61,15 @@ public:
 private:
   bool sortMmas();
   bool addLate(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait);
-  bool findRescale(nv::AsyncMmaOpInterface mma, mlir::Value accumulator);
+  bool findRescale(mlir::OpOperand &addend, mlir::Value accumulator);
   bool sortOthers();
   bool findStageSelection();
   bool lacksRoom(nv::AsyncMmaOpInterface mma);
 
   llvm::SmallVector<nv::MbarrierWaitOp> earlyBarriers, lateBarriers;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
+  llvm::DenseMap<mlir::Operation *, mlir::arith::AddFOp> additions;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> addends;
 };
 
 } // namespace pantile

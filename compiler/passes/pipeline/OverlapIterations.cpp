@@ -81,9 +81,9 @@ private:
     for (Value value : loop.getYieldedValues())
       values.push_back(mapping.lookupOrDefault(value));
     for (nv::AsyncMmaOpInterface mma : stage.mmas)
-      values[stage.positionOf(mma)] = mapping.lookupOrDefault(mma.getAcc());
-    for (nv::AsyncMmaOpInterface mma : stage.mmas)
-      values.push_back(mapping.lookup(mma.getLhs()));
+      values[stage.positionOf(mma)] = mapping.lookupOrDefault(stage.addendOf(mma));
+    for (Value left : stage.lefts())
+      values.push_back(mapping.lookup(left));
     for (Value leaf : stage.leaves)
       values.push_back(mapping.lookup(leaf));
     return values;
@@ -93,12 +93,13 @@ private:
   IRMapping issueLate(ValueRange carried) {
     IRMapping mapping;
     ValueRange own = carried.drop_front(count());
-    for (auto [mma, left] : llvm::zip(stage.mmas, own))
-      mapping.map(mma.getLhs(), left);
-    for (auto [leaf, value] : llvm::zip(stage.leaves, own.drop_front(stage.mmas.size())))
+    const llvm::SetVector<Value> lefts = stage.lefts();
+    for (auto [left, value] : llvm::zip(lefts, own))
+      mapping.map(left, value);
+    for (auto [leaf, value] : llvm::zip(stage.leaves, own.drop_front(lefts.size())))
       mapping.map(leaf, value);
     for (nv::AsyncMmaOpInterface mma : stage.mmas)
-      mapping.map(mma.getAcc(), carried[stage.positionOf(mma)]);
+      mapping.map(stage.addendOf(mma), carried[stage.positionOf(mma)]);
     for (Operation &op : loop.getBody()->without_terminator())
       if (stage.selection.contains(&op))
         b.clone(op, mapping);
@@ -116,6 +117,9 @@ private:
     SmallVector<Value> accumulators;
     for (nv::AsyncMmaOpInterface mma : stage.mmas)
       accumulators.push_back(b.clone(*waitOf(mma), mapping)->getResult(0));
+    for (auto [mma, accumulator] : llvm::zip(stage.mmas, accumulators))
+      if (arith::AddFOp add = stage.additionOf(mma))
+        accumulator = b.clone(*add, mapping)->getResult(0);
     for (Operation *op : stage.late)
       if (isa<nv::ReleaseOp>(op))
         b.clone(*op, mapping);
@@ -203,7 +207,9 @@ bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warp
   for (nv::AsyncMmaOpInterface mma : stage.early)
     registers += registersOf(mma.getResult());
   for (nv::AsyncMmaOpInterface mma : stage.mmas)
-    registers += registersOf(mma.getResult()) + registersOf(mma.getLhs());
+    registers += registersOf(mma.getResult());
+  for (Value left : stage.lefts())
+    registers += registersOf(left);
   return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
 }
 
