@@ -137,6 +137,7 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.need(
       createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnWgmma}));
   passes.choice("wgmma", "within tile-select-mma: dots of warp groups, on Hopper");
+  passes.add(createReduceByMma()); // adds dots, with their instruction, before layouts
   passes.need(createAssignLayouts(
       {.inWarpStores = passes.choice("in-warp-stores",
                                      "within tile-assign-layouts: a warp writes its own part of a "

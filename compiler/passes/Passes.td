@@ -95,6 +95,15 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
                  Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">];
 }
+def ReduceByMma : Pass<"tile-reduce-by-mma", "::mlir::ModuleOp"> {
+  let summary = "Compute row sums of a dot's left operand by an MMA";
+  let description = [{
+    On Hopper, a running sum over K of elements that a dot's left operand has in 16 bits, such as the rounded weights of attention, becomes an MMA of
+    that operand and eight columns of ones. Each iteration's sum starts from zero, and fp32 additions accumulate the sums. Without it each thread
+    widens and adds its elements.
+  }];
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
 def DeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let summary = "Defer reductions of running row sums across threads until after the loop";
   let description = [{
