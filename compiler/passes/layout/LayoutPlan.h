@@ -78,9 +78,10 @@ private:
 
   // Small loads.
   void moveSmallLoads(mlir::FunctionOpInterface function);
-  void collectWishes(mlir::Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const;
-  bool collectWish(mlir::OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const;
-  bool canLoadIn(LoadOp load, LayoutAttr layout) const;
+  using Wishes = llvm::SmallSetVector<LayoutAttr, 4>;
+  void collectWishes(mlir::Value value, Wishes &wishes) const;
+  bool collectWish(mlir::OpOperand &use, Wishes &wishes) const;
+  bool canLoadIn(LoadOp load, const Wishes &wishes) const;
 
   void plan(mlir::FunctionOpInterface function);
   // Backward.
@@ -95,6 +96,8 @@ private:
   llvm::DenseMap<mlir::Value, Anchor> anchors;
   /// Loads that use their users' layout instead of their own.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> moved;
+  /// Loads that are free: their users have several layouts, and each gets a load of its own.
+  llvm::DenseSet<mlir::Operation *> repeated;
   /// The one layout of all tiles of an operation: stores, reductions, pairs.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> workLayout;
   llvm::DenseMap<mlir::Value, llvm::SmallSetVector<LayoutAttr, 2>> carriedVersions;

@@ -62,7 +62,7 @@ LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axe
     : choice(function, axes, inWarpStores), storesInPlace(storesInPlace) {
   plan(function);
   moveSmallLoads(function);
-  if (moved.empty())
+  if (moved.empty() && repeated.empty())
     return;
   anchors.clear();
   workLayout.clear();
@@ -187,6 +187,8 @@ void LayoutPlan::anchorMemory(Operation *op) {
         ptr = rmw.getPtr(), mask = rmw.getMask(), value = rmw.getValue();
       })
       .Case([&](AtomicCasOp cas) { ptr = cas.getPtr(), value = cas.getValue(); });
+  if (repeated.contains(op))
+    return;
   // Scattered addresses that depend on loaded values keep their layout. Atomics access one element
   // at a time, so they take the layout of their value.
   Anchor own{choice.access(ptr, mask), Memory};

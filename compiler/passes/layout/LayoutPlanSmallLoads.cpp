@@ -1,11 +1,12 @@
 //===- LayoutPlanSmallLoads.cpp - loads in the layout of their users ---------------===//
 // Needs: a complete plan, made without such loads.
-// Gives: LayoutPlan::moved, for a second plan.
+// Gives: LayoutPlan::moved and LayoutPlan::repeated, for a second plan.
 // How:   A vector that a larger tile repeats (a bias, a scale, the statistics of rows) is wanted in
 //        one layout that holds every element many times. To load it in that layout takes about as
 //        many accesses as to read it from shared memory, since L1 is the same memory. It saves the
 //        conversion through shared memory and its barriers. Computations on the vector move with
-//        it.
+//        it. If two larger tiles repeat the vector, it is loaded and computed once per layout, next
+//        to the original load.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Machine.h"
@@ -19,6 +20,8 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
+constexpr size_t mostLayouts = 2; ///< in which a vector is loaded
+
 int replicaBits(const LinearLayout &layout) {
   const LinearLayout::FreeBits free = layout.freeBits();
   return std::popcount(free.lane) + std::popcount(free.warp);
@@ -26,19 +29,19 @@ int replicaBits(const LinearLayout &layout) {
 } // namespace
 
 /// The layouts in which `value`, and what is computed from it elementwise, are used. The search
-/// ends at the second layout. Each value is visited once, since there may be many paths to it (the
+/// ends at the third layout. Each value is visited once, since there may be many paths to it (the
 /// steps of a sort).
-void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
+void LayoutPlan::collectWishes(Value value, Wishes &wishes) const {
   llvm::SmallSetVector<Value, 8> reached;
   reached.insert(value);
-  for (size_t next = 0; next < reached.size() && wishes.size() < 2; ++next)
+  for (size_t next = 0; next < reached.size() && wishes.size() <= mostLayouts; ++next)
     for (OpOperand &use : reached[next].getUses())
       if (!collectWish(use, wishes))
         reached.insert(use.getOwner()->getResult(0));
 }
 
 /// Returns false if `use` is wanted as its operation's result is.
-bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
+bool LayoutPlan::collectWish(OpOperand &use, Wishes &wishes) const {
   Operation *op = use.getOwner();
   const LayoutAttr own = native(use.get());
   if (isFree(op)) {
@@ -55,12 +58,19 @@ bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2>
   return true;
 }
 
-/// Addresses and masks are rematerialised, so they must not depend on loads.
-bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
-  const LinearLayout own = native(load.getResult()).getLinear(), wish = layout.getLinear();
-  if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||
+/// Whether to load in each of the layouts is cheaper than the trips through shared memory. Addresses
+/// and masks are rematerialised, so they must not depend on loads.
+bool LayoutPlan::canLoadIn(LoadOp load, const Wishes &wishes) const {
+  const LinearLayout own = native(load.getResult()).getLinear();
+  if (load.getIsVolatile() ||
       llvm::any_of(load->getOperands(), [&](Value operand) { return native(operand); }))
     return false;
+  auto isTrip = [&](LayoutAttr wish) {
+    const ConversionKind kind =
+        conversionKind(own, wish.getLinear(), storageBits(elementTypeOf(load.getType())));
+    return replicaBits(wish.getLinear()) > replicaBits(own) && kind != ConversionKind::Registers &&
+           kind != ConversionKind::Shuffles;
+  };
   const int64_t mostAccesses = machineOf(load).memory.smallLoads; // cheaper than the trip
   // With strided addresses, lanes that hold several elements each are far apart: every element is
   // an access of its own.
@@ -69,19 +79,24 @@ bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
           ? std::min(mostAccesses,
                      2 * choice.accesses(native(load.getResult()), load.getPtr(), load.getMask()))
           : mostAccesses;
-  const ConversionKind trip = conversionKind(own, wish, storageBits(elementTypeOf(load.getType())));
-  return trip != ConversionKind::Registers && trip != ConversionKind::Shuffles &&
-         choice.accesses(layout, load.getPtr(), load.getMask()) <= most;
+  int64_t accesses = 0;
+  for (LayoutAttr wish : wishes)
+    accesses += choice.accesses(wish, load.getPtr(), load.getMask());
+  return llvm::all_of(wishes, isTrip) && accesses <= most;
 }
 
 void LayoutPlan::moveSmallLoads(FunctionOpInterface function) {
   function.walk([&](LoadOp load) {
     if (!native(load.getResult()))
       return;
-    llvm::SmallSetVector<LayoutAttr, 2> wishes;
+    Wishes wishes;
     collectWishes(load.getResult(), wishes);
-    if (wishes.size() == 1 && canLoadIn(load, wishes.front()))
+    if (wishes.empty() || wishes.size() > mostLayouts || !canLoadIn(load, wishes))
+      return;
+    if (wishes.size() == 1)
       moved[load] = wishes.front();
+    else
+      repeated.insert(load);
   });
 }
 
