@@ -7,14 +7,19 @@
 //        it needs. If there are as many as lanes, and the same for all threads, each lane loads one
 //        and shuffles follow.
 //        Replicas must agree to the bit, so if the combination is not commutative, lanes order its
-//        operands by position.
+//        operands by position. If that is over many bits, only the first lane of a row has its
+//        operands in order, and its result is broadcast: a shuffle in place of many selects.
 //        If the extent is no power of two, absent registers are skipped. If some threads are
 //        outside, a segment of the axis has elements inside exactly if its first element is
 //        (segmentIsInside); the upper of two segments is combined only then.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "ir/Machine.h"
 #include "lower/Combine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <bit>
+#include <utility>
 
 using namespace mlir;
 using namespace pantile;
@@ -117,6 +122,10 @@ private:
   }
 
   LogicalResult reduceLanes() {
+    int lanes = 0;
+    for (const AxisBits::Bit &bit : axis.bits)
+      lanes |= bit.where == AxisBits::Lane ? bit.mask() : 0;
+    isBroadcast = broadcastsFirst(lanes);
     int64_t below = 0;
     for (const AxisBits::Bit &bit : axis.bits)
       if (bit.where == AxisBits::Lane) {
@@ -124,7 +133,26 @@ private:
           return failure();
         below |= bit.weight;
       }
+    broadcastFirst(lanes);
     return success();
+  }
+
+  /// Whether to broadcast the result of the first of the lanes that differ in `mask`, whose own
+  /// elements are always the lower ones, instead of ordering operands in every lane.
+  bool broadcastsFirst(int mask) {
+    const int64_t selects = 2 * std::popcount(static_cast<unsigned>(mask));
+    return !combine.isCommutative() && !hasPartialSegments() &&
+           selects > machineOf(op).memory.selectsOfShuffle;
+  }
+
+  void broadcastFirst(int mask) {
+    if (!std::exchange(isBroadcast, false))
+      return;
+    llvm::Value *first = l.b.CreateAnd(l.lane(), l.b.getInt32(~mask));
+    for (int reg : kept)
+      if (layout.isPresent(reg))
+        for (llvm::Value *&value : rows[reg])
+          value = l.shuffleFrom(value, first);
   }
 
   bool hasPartialSegments() const {
@@ -136,7 +164,7 @@ private:
   /// axis; lanes that differ in `below` have been combined.
   LogicalResult combineLanes(int mask, int64_t below = 0, int64_t weight = 0) {
     llvm::Value *isUpper =
-        combine.isCommutative() && !hasPartialSegments()
+        isBroadcast || (combine.isCommutative() && !hasPartialSegments())
             ? nullptr
             : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(mask)), l.b.getInt32(0));
     for (int reg : kept) {
@@ -212,9 +240,11 @@ private:
       rows[kept[0]].push_back(l.loadShared(l.type(element), bits, offsets, bits / 8)[0]);
       start += reduceScratchBytes(layout, dim, bits);
     }
+    isBroadcast = broadcastsFirst(layout.numLanes() - 1);
     for (int mask = 1; mask < layout.numLanes(); mask *= 2)
       if (failed(combineLanes(mask)))
         return failure();
+    broadcastFirst(layout.numLanes() - 1);
     return success();
   }
 
@@ -316,6 +346,7 @@ private:
   std::vector<Values> rows;
   llvm::SmallVector<int> kept;
   int done = 0;
+  bool isBroadcast = false; ///< only the first lane of a row orders its operands
 };
 
 LogicalResult lowerReduce(Lowering &l, ReduceOp op) { return Reduction(l, op).run(); }
