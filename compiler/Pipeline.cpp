@@ -198,8 +198,10 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.add(createDeferWaits());                // in loops that stayed as they were
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
+  const bool pairs = passes.offeredChoice("ping-pong-pairs", "within nv-ping-pong: also loops of "
+                                                             "two MMAs, such as attention");
   if (passes.allows("barriers-before-loops"))
-    passes.add(createPingPong());   // of loops as they stay
+    passes.add(createPingPong({.pairs = pairs})); // of loops as they stay
   passes.need(createInsertWaits()); // the order of MMAs is final
   const bool reducesByTma =
       passes.choice("tma-reductions", "within nv-tma-stores: TMA reduces the accumulators of "

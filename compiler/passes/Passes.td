@@ -299,10 +299,11 @@ def PingPong : Pass<"nv-ping-pong", "::mlir::ModuleOp"> {
   let summary = "Issue the MMAs of consumer warp groups in turn (ping-pong)";
   let description = [{
     So that one warp group multiplies while another computes elements. In loops of more than two MMAs that are issued together, such as attention's
-    gradients, whose groups do not synchronise otherwise, and only if a producer fills the circular buffers. Without it groups multiply at the same
-    time, and compute at the same time.
+    gradients, whose groups do not synchronise otherwise, and only if a producer fills the circular buffers. With the choice `ping-pong-pairs`, loops of
+    two MMAs, too, such as attention. Without it groups multiply at the same time, and compute at the same time.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = [Option<"pairs", "pairs", "bool", "false", "also loops of two MMAs">];
 }
 def InsertWaits : Pass<"nv-insert-waits", "::mlir::ModuleOp"> {
   let summary = "Count what each wait for MMAs leaves in flight, and insert the waits that are missing";

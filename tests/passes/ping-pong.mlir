@@ -1,5 +1,6 @@
 // Ping-pong: consumer warp groups alternate in starting the MMAs of a loop, so that one group multiplies while another computes elements.
 // RUN: pantile-opt %s -nv-ping-pong | FileCheck %s
+// RUN: pantile-opt %s -nv-ping-pong=pairs | FileCheck %s --check-prefix=PAIRS
 #acc = #tile.layout<[128, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !tall = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -48,6 +49,32 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 
       %done:3 = nv.wgmma_wait %scores, %slopes, %sum : (!tile, !tile, !tile) -> (!tile, !tile, !tile)
       nv.barrier
       scf.yield %done#2 : !tile
+    }
+    return %out : !tile
+  }
+
+  // Two MMAs alternate only on request.
+  // CHECK-LABEL: @two
+  // CHECK-NOT: nv.ping_pong_wait
+  // CHECK: return
+  // PAIRS-LABEL: @two
+  // PAIRS: scf.for
+  // PAIRS: nv.ping_pong_wait
+  // PAIRS-NEXT: nv.wgmma
+  // PAIRS: nv.ping_pong_arrive
+  // PAIRS-NEXT: nv.wgmma_wait
+  func.func @two(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %phase = arith.andi %i, %c1 : i32
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %sum = nv.wgmma %query, %value, %all mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %done:2 = nv.wgmma_wait %scores, %sum : (!tile, !tile) -> (!tile, !tile)
+      %weights = math.exp2 %done#0 : !tile
+      %next = arith.addf %weights, %done#1 : !tile
+      scf.yield %next : !tile
     }
     return %out : !tile
   }

@@ -3,7 +3,8 @@
 // Gives: in loops of more than two MMAs, such as the gradients of attention, a warp group issues
 //        its MMAs after the warp group before it has issued its own. So one group multiplies while
 //        another computes elements. (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
-//        the forward pass too, whose two MMAs were slower that way here.)
+//        the forward pass too. Option `pairs` does it in its loops of two MMAs, of which some gain
+//        and some lose, so that it is left to a tuner.)
 // How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
 //        that of the next group after the last MMA. Before the loop the last group arrives for the
 //        first one; after the loop the first group waits once more, so arrivals and waits match.
@@ -35,17 +36,17 @@ bool synchronisesGroups(Operation *op) {
          (scratchBytes(op) > 0 && !scratchIsPerWarp(op));
 }
 
-/// The MMAs of the body if there are more than two, and all are issued before the first wait.
-SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop) {
+/// The MMAs of the body if there are at least `fewest`, and all are issued before the first wait.
+SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop, size_t fewest) {
   auto mmas = llvm::to_vector(loop.getBody()->getOps<nv::AsyncMmaOpInterface>());
   auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
-  if (mmas.size() <= 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(mmas.back()))
+  if (mmas.size() < fewest || waits.empty() || (*waits.begin())->isBeforeInBlock(mmas.back()))
     return {};
   return mmas;
 }
 
-void orderGroups(scf::ForOp loop) {
-  const SmallVector<nv::AsyncMmaOpInterface> mmas = mmasIssuedTogether(loop);
+void orderGroups(scf::ForOp loop, size_t fewest) {
+  const SmallVector<nv::AsyncMmaOpInterface> mmas = mmasIssuedTogether(loop, fewest);
   if (mmas.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
       loop.walk([](Operation *op) {
             return synchronisesGroups(op) ? WalkResult::interrupt() : WalkResult::advance();
@@ -66,6 +67,7 @@ void orderGroups(scf::ForOp loop) {
 }
 
 struct PingPongPass : impl::PingPongBase<PingPongPass> {
+  using PingPongBase::PingPongBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
@@ -74,7 +76,7 @@ struct PingPongPass : impl::PingPongBase<PingPongPass> {
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
-      orderGroups(loop);
+      orderGroups(loop, pairs ? 2 : 3);
   }
 };
 } // namespace
