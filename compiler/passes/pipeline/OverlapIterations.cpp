@@ -206,8 +206,10 @@ bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warp
                                             : machine.registers.overheadOfRescaling;
   for (nv::AsyncMmaOpInterface mma : stage.early)
     registers += registersOf(mma.getResult());
-  for (nv::AsyncMmaOpInterface mma : stage.mmas)
-    registers += registersOf(mma.getResult());
+  for (nv::AsyncMmaOpInterface mma : stage.mmas) {
+    const bool hasAddend = stage.additionOf(mma) != nullptr; // in registers of its own
+    registers += (hasAddend ? 2 : 1) * registersOf(mma.getResult());
+  }
   for (Value left : stage.lefts())
     registers += registersOf(left);
   return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
