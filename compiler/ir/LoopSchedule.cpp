@@ -159,9 +159,12 @@ LogicalResult verifySchedule(Operation *op, NamedAttribute attribute) {
   auto copies = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!loop || !copies || copies.getInt() < 1 || copies.getInt() > 2)
     return op->emitError("`nv.expand` is the number of copies of the body of an scf.for, 1 or 2");
-  for (Operation &inner : loop.getBody()->without_terminator())
-    if (!inner.hasAttr(names::stage) || failed(verifyStages(&inner)))
-      return inner.emitError("an operation of a loop with `nv.expand` has no valid `nv.stage`");
+  for (Operation &inner : loop.getBody()->without_terminator()) {
+    if (!inner.hasAttr(names::stage))
+      return inner.emitError("an operation of a loop with `nv.expand` has no `nv.stage`");
+    if (failed(verifyStages(&inner)))
+      return failure();
+  }
   return LoopSchedule(loop).verify();
 }
 

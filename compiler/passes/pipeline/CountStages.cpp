@@ -101,11 +101,11 @@ std::optional<IterationCount> findCount(scf::ForOp loop) {
 }
 
 /// A stage index, and how often it has wrapped.
-struct Turns {
+struct StageCount {
   Value index, wraps;
 };
 
-Turns oneLater(OpBuilder &b, Location loc, Turns now, int64_t depth) {
+StageCount oneLater(OpBuilder &b, Location loc, StageCount now, int64_t depth) {
   auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
   Value index = arith::AddIOp::create(b, loc, now.index, number(1));
   Value wraps = arith::AddIOp::create(b, loc, now.wraps, number(1));
@@ -127,12 +127,12 @@ void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
   auto next = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(carried[0].getOwner());
-    SmallVector<Turns> turns{{carried[0], carried[1]}};
+    SmallVector<StageCount> counts{{carried[0], carried[1]}};
     for (unsigned copy = 0; copy < count.copies; ++copy)
-      turns.push_back(oneLater(b, loc, turns.back(), count.depth));
+      counts.push_back(oneLater(b, loc, counts.back(), count.depth));
     for (const auto &[division, later] : count.divisions)
-      b.replaceOp(division, isa<arith::RemUIOp>(division) ? turns[later].index : turns[later].wraps);
-    return SmallVector<Value>{turns.back().index, turns.back().wraps};
+      b.replaceOp(division, isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
+    return SmallVector<Value>{counts.back().index, counts.back().wraps};
   };
   auto made =
       loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);

@@ -99,12 +99,19 @@ private:
       carried.push_back({key, age});
   }
 
+  /// The place of a value among those carried. One that is computed from a carried value which is
+  /// not carried itself, such as a rescaled accumulator, takes the place of that.
   unsigned rank(const std::pair<Key, int> &each) {
-    auto argument = dyn_cast<BlockArgument>(each.first.first);
+    auto [value, stage] = each.first;
     const unsigned count = loop.getNumRegionIterArgs();
+    auto argument = dyn_cast<BlockArgument>(value);
     if (argument && argument != loop.getInductionVar() && each.second == 1)
       return argument.getArgNumber();
-    return isa<RankedTensorType>(each.first.first.getType()) ? count + 1 : count + 2;
+    if (Operation *op = value.getDefiningOp())
+      for (BlockArgument source : loop.getRegionIterArgs())
+        if (keyOf(source).second == 0 && llvm::is_contained(op->getOperands(), source))
+          return source.getArgNumber();
+    return isa<RankedTensorType>(value.getType()) ? count + 1 : count + 2;
   }
 
   /// The carried values as the next iteration of the expanded loop has them.

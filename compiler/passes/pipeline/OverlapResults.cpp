@@ -57,8 +57,12 @@ public:
       if (mma.getHeldRegisters())
         return "a left operand is in registers";
     }
-    if (StringRef reason = refusalOfEffects(); !reason.empty())
-      return reason;
+    llvm::copy_if(loop.getBody()->getOps<nv::MbarrierWaitOp>(), std::back_inserter(barriers),
+                  [](nv::MbarrierWaitOp wait) { return !wait.getEmpty(); });
+    if (barriers.empty())
+      return "no producer fills its buffers";
+    if (hasOtherEffects())
+      return "the loop writes memory or synchronises";
     if (!findIssue())
       return "operands depend on results of the iteration before";
     return lacksStages() ? "the buffers have too few stages" : "";
@@ -101,17 +105,12 @@ private:
     return load && !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
   }
 
-  /// Sorts the waits for full stages; gives what effect forbids to overlap iterations.
-  StringRef refusalOfEffects() {
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
-      if (filled && !filled.getEmpty())
-        barriers.push_back(filled);
-      else if (!isMemoryEffectFree(&op) && !isStableLoad(op) && !isa<nv::ReleaseOp>(op) &&
-               !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op))
-        return "the loop writes memory or synchronises";
-    }
-    return barriers.empty() ? "no producer fills its buffers" : "";
+  bool hasOtherEffects() {
+    return llvm::any_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+      const bool isKnown = isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
+                           llvm::is_contained(barriers, &op);
+      return !isKnown && !isStableLoad(op) && !isMemoryEffectFree(&op);
+    });
   }
 
   /// Collects stage 0: the MMAs, the waits for full stages, and what they are computed from. False
