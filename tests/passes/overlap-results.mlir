@@ -97,4 +97,45 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     }
     return %out : i32
   }
+
+  // A store of this iteration would come after the MMAs of the next, and after their waits for full stages.
+  // CHECK-LABEL: @stores
+  // CHECK-NOT: nv.stage
+  func.func @stores(%a: !circular, %b: !circular, %full: !barriers, %out: tensor<64x64x!tile.ptr<f32>, #acc>, %n: i32) {
+    %zero = arith.constant dense<0.0> : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // expected-remark @below {{MMAs are not issued before the last result is read: the loop writes memory or synchronises}}
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %ready = nv.select_stage %full[%i] : !barriers -> !barrier
+      %left = nv.select_stage %a[%i] : !circular -> !stage
+      %right = nv.select_stage %b[%i] : !circular -> !stage
+      nv.mbarrier_wait %ready, false, %c0 : !barrier
+      %d = nv.wgmma %left, %right, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %d : (!tile) -> !tile
+      nv.release %ready : !barrier
+      tile.store %out, %done : tensor<64x64x!tile.ptr<f32>, #acc>, !tile
+    }
+    return
+  }
+
+  // An MMA that adds to a carried accumulator has no result per iteration: its wait is deferred instead.
+  // CHECK-LABEL: @accumulates
+  // CHECK-NOT: nv.stage
+  func.func @accumulates(%a: !circular, %b: !circular, %full: !barriers, %n: i32) -> !tile {
+    %zero = arith.constant dense<0.0> : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
+      %ready = nv.select_stage %full[%i] : !barriers -> !barrier
+      %left = nv.select_stage %a[%i] : !circular -> !stage
+      %right = nv.select_stage %b[%i] : !circular -> !stage
+      nv.mbarrier_wait %ready, false, %c0 : !barrier
+      %d = nv.wgmma %left, %right, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %d : (!tile) -> !tile
+      nv.release %ready : !barrier
+      scf.yield %done : !tile
+    }
+    return %out : !tile
+  }
 }
