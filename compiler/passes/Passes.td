@@ -300,7 +300,7 @@ def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
   let description = [{
     Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stage 1 of an iteration runs together with stage 0 of the next. The
     first stage 0 is peeled, the last stage 1 follows the loop, and values that are read one iteration later are carried. With `nv.expand = 2` the loop
-    is unrolled by two, so that such values stay in their registers. Without it these loops run as they are written.
+    is unrolled by two, so that such values stay in their registers. Before this pass these loops run as they are written.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
