@@ -40,8 +40,7 @@ std::string irText(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream);
-  text += '\n';
-  return text;
+  return text + '\n';
 }
 
 std::string llvmText(const llvm::Module &module) {

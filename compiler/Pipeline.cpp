@@ -194,12 +194,12 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                                          "rescale their accumulators");
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = false})); // loops carry as little as they can by now
-  passes.need(createExpandLoops()); // later passes add operations, which have no stage
+  passes.need(createExpandLoops());              // later passes add operations, which have no stage
   passes.add(createDeferWaits());                // in loops that stayed as they were
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
   passes.add(createOverlapResults());           // of loops that no other schedule takes
-  passes.need(createExpandLoops()); // later passes add operations, which have no stage
+  passes.need(createExpandLoops());             // later passes add operations, which have no stage
   if (passes.allows("barriers-before-loops"))
     passes.add(createPingPong());   // of loops as they stay
   passes.need(createInsertWaits()); // the order of MMAs is final

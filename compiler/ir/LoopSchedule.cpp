@@ -34,12 +34,11 @@ LoopSchedule::LoopSchedule(scf::ForOp loop) : loop(loop) {
     for (auto [stage, cluster] :
          llvm::zip_equal(numbers(&op, names::stage), numbers(&op, names::cluster)))
       all.push_back({&op, stage, cluster});
-  llvm::stable_sort(all, [](const Instance &x, const Instance &y) { return x.cluster < y.cluster; });
+  llvm::stable_sort(all,
+                    [](const Instance &x, const Instance &y) { return x.cluster < y.cluster; });
 }
 
-bool LoopSchedule::isInBody(Value value) const {
-  return value.getParentBlock() == loop.getBody();
-}
+bool LoopSchedule::isInBody(Value value) const { return value.getParentBlock() == loop.getBody(); }
 
 //===- which instance is read --------------------------------------------------------------===//
 

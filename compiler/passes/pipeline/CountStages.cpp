@@ -91,8 +91,8 @@ std::optional<IterationCount> findCount(scf::ForOp loop) {
     IterationCount found{static_cast<unsigned>(i), 0, static_cast<unsigned>(counts.size()), {}};
     bool isCounted = true;
     for (auto [later, value] : llvm::enumerate(counts))
-      isCounted &= addDivisions(found, value, later + 1 < counts.size() ? counts[later + 1] : next,
-                                later);
+      isCounted &=
+          addDivisions(found, value, later + 1 < counts.size() ? counts[later + 1] : next, later);
     auto isIndex = [](const auto &division) { return isa<arith::RemUIOp>(division.op); };
     if (isCounted && llvm::any_of(found.divisions, isIndex))
       return found;
@@ -109,8 +109,7 @@ StageCount oneLater(OpBuilder &b, Location loc, StageCount now, int64_t depth) {
   auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
   Value index = arith::AddIOp::create(b, loc, now.index, number(1));
   Value wraps = arith::AddIOp::create(b, loc, now.wraps, number(1));
-  Value wrapsNow =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(depth));
+  Value wrapsNow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(depth));
   return {arith::SelectOp::create(b, loc, wrapsNow, number(0), index),
           arith::SelectOp::create(b, loc, wrapsNow, wraps, now.wraps)};
 }
@@ -131,7 +130,8 @@ void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
     for (unsigned copy = 0; copy < count.copies; ++copy)
       counts.push_back(oneLater(b, loc, counts.back(), count.depth));
     for (const auto &[division, later] : count.divisions)
-      b.replaceOp(division, isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
+      b.replaceOp(division,
+                  isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
     return SmallVector<Value>{counts.back().index, counts.back().wraps};
   };
   auto made =

@@ -50,7 +50,16 @@ public:
 
 private:
   /// Clusters of the expanded loop, in order.
-  enum Cluster { Issue, LateSelection, LateBarriers, LateMmas, Rest, LateWaits, LateReleases, Last };
+  enum Cluster {
+    Issue,
+    LateSelection,
+    LateBarriers,
+    LateMmas,
+    Rest,
+    LateWaits,
+    LateReleases,
+    Last
+  };
 
   /// What must follow the late MMAs of the iteration before comes last.
   Cluster earlyCluster(Operation *op) {

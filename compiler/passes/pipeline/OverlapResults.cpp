@@ -92,7 +92,8 @@ public:
 private:
   /// Views of buffers are selected again where stage 1 releases them: only integers are carried.
   static bool isSelection(Operation *op) {
-    return isMemoryEffectFree(op) && llvm::any_of(op->getResultTypes(), llvm::IsaPred<nv::BufferType>);
+    return isMemoryEffectFree(op) &&
+           llvm::any_of(op->getResultTypes(), llvm::IsaPred<nv::BufferType>);
   }
 
   /// Waits for MMAs, releases, and what selects the stages that are released.
@@ -107,8 +108,9 @@ private:
 
   bool hasOtherEffects() {
     return llvm::any_of(loop.getBody()->without_terminator(), [&](Operation &op) {
-      const bool isKnown = isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
-                           llvm::is_contained(barriers, &op);
+      const bool isKnown =
+          isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
+          llvm::is_contained(barriers, &op);
       return !isKnown && !isStableLoad(op) && !isMemoryEffectFree(&op);
     });
   }
