@@ -29,6 +29,11 @@ void setExpand(scf::ForOp loop, int copies) {
   loop->setAttr(names::expand, Builder(loop).getI32IntegerAttr(copies));
 }
 
+int64_t copiesIn(scf::ForOp loop) {
+  auto copies = loop->getAttrOfType<IntegerAttr>(names::unrolled);
+  return copies ? copies.getInt() : 1;
+}
+
 LoopSchedule::LoopSchedule(scf::ForOp loop) : loop(loop) {
   for (Operation &op : loop.getBody()->without_terminator())
     for (auto [stage, cluster] :

@@ -26,6 +26,9 @@ namespace names {
 constexpr llvm::StringLiteral stage = "nv.stage";     // i32 array, on operations of such a loop
 constexpr llvm::StringLiteral cluster = "nv.cluster"; // i32 array: its place, for each stage
 constexpr llvm::StringLiteral expand = "nv.expand";   // i32, on scf.for: copies of the body, 1 or 2
+constexpr llvm::StringLiteral unrolled = "nv.unrolled"; // i32, on the expanded loop: these copies
+constexpr llvm::StringLiteral copy = "nv.copy"; // unit, on MMAs that expansion has added: the dot
+                                                // of each is also that of one without it
 } // namespace names
 
 /// A stage of an iteration, and the place among operations that run in the same iteration of the
@@ -38,6 +41,9 @@ struct StagePlace {
 void setStages(mlir::Operation *op, llvm::ArrayRef<StagePlace> places);
 /// Marks `loop` for nv-expand-loops, with so many copies of its body.
 void setExpand(mlir::scf::ForOp loop, int copies);
+
+/// Iterations of the source that an iteration of `loop` runs.
+int64_t copiesIn(mlir::scf::ForOp loop);
 
 class LoopSchedule {
 public:

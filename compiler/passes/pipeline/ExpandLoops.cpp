@@ -159,6 +159,8 @@ private:
     Operation *made = b.clone(*instance.op, mapping);
     made->removeAttr(names::stage);
     made->removeAttr(names::cluster);
+    if (!isFirstCopy && isa<nv::AsyncMmaOpInterface>(made))
+      made->setAttr(names::copy, b.getUnitAttr());
     for (auto [from, to] : llvm::zip(instance.op->getResults(), made->getResults())) {
       ages.at({from, instance.stage}, 0) = to;
       for (BlockArgument next : schedule.passedOnAs(from, instance.stage))
@@ -210,7 +212,9 @@ private:
       OpBuilder::InsertionGuard guard(b);
       enter(rest);
       setCarried(rest.getRegionIterArgs());
+      isFirstCopy = true;
       runIteration(rest.getInductionVar(), {true, true});
+      isFirstCopy = false;
       scf::YieldOp::create(b, loc, carriedValues());
     }
     setCarried(rest.getResults());
@@ -237,9 +241,11 @@ private:
     {
       OpBuilder::InsertionGuard guard(b);
       enter(rest);
+      rest->setAttr(names::unrolled, b.getI32IntegerAttr(2));
       setCarried(rest.getRegionIterArgs().drop_back());
       Value counter = rest.getRegionIterArgs().back();
       for (int copy = 0; copy < 2; ++copy) {
+        isFirstCopy = copy == 0;
         runIteration(counter, {true, true});
         counter = arith::AddIOp::create(b, loc, counter, loop.getStep());
       }
@@ -274,6 +280,7 @@ private:
   Location loc;
   int64_t copies;
   Ages ages;
+  bool isFirstCopy = false; ///< what is created is the body of the loop, its first copy
   SmallVector<std::pair<Key, int>> carried; ///< values, with their age
 };
 

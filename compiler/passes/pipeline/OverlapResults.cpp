@@ -51,6 +51,9 @@ public:
 
   /// Why the loop must stay as it is; empty if it need not.
   StringRef refusal() {
+    const std::optional<APInt> trips = loop.getStaticTripCount();
+    if (trips && trips->ult(2))
+      return "it has one iteration";
     for (nv::AsyncMmaOpInterface mma : mmas) {
       if (!movableWaitOf(mma))
         return "an MMA is waited for at once";
