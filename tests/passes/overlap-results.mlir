@@ -73,7 +73,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: operands depend on results of the iteration before}}
+    // expected-remark @below {{MMAs are not issued before the last result is read: its operands are selected by what the loop loads or computes with results}}
     %out = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0) -> (i32) : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%at] : !circular -> !stage
@@ -105,7 +105,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: the loop writes memory or synchronises}}
+    // expected-remark @below {{MMAs are not issued before the last result is read: the loop accesses memory other than by loads, or synchronises}}
     scf.for %i = %c0 to %n step %c1 : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%i] : !circular -> !stage

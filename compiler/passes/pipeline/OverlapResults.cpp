@@ -65,9 +65,9 @@ public:
     if (barriers.empty())
       return "no producer fills its buffers";
     if (hasOtherEffects())
-      return "the loop writes memory or synchronises";
+      return "the loop accesses memory other than by loads, or synchronises";
     if (!findIssue())
-      return "operands depend on results of the iteration before";
+      return "its operands are selected by what the loop loads or computes with results";
     return lacksStages() ? "the buffers have too few stages" : "";
   }
 

@@ -14,7 +14,8 @@ BIAS = 0.5
 
 @triton.jit
 def scaled_kernel(
-    a_ptr, b_ptr, rows_ptr, columns_ptr, out_ptr, peak_ptr, first, last, N, K, STEP: tl.constexpr, BIAS: tl.constexpr,
+    a_ptr, b_ptr, rows_ptr, columns_ptr, out_ptr, peak_ptr, first, last, N, K,
+    STEP: tl.constexpr, START: tl.constexpr, BIAS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, USE: tl.constexpr,
 ):  # fmt: skip
     """out = BIAS + Σ scale(row, block) scale(block, column) (a b)ₖ over blocks of K; with USE
@@ -24,7 +25,8 @@ def scaled_kernel(
     acc = tl.full((BM, BN), BIAS, tl.float32)
     peak = tl.zeros((BM,), tl.float32)
     before = tl.full((BM, BN), 1.0, tl.float32)
-    for block in range(first, last, STEP):
+    for counter in range(first, last, STEP):
+        block = counter - START
         a = tl.load(a_ptr + m[:, None] * K + (block * BK + k)[None, :])
         b = tl.load(b_ptr + n[None, :] * K + (block * BK + k)[:, None])
         of_row = tl.load(rows_ptr + block * tl.num_programs(0) * BM + m)
@@ -42,8 +44,8 @@ def scaled_kernel(
         tl.store(peak_ptr + m, peak)
 
 
-def scaled(device, dtype, tile, blocks, use, options):
-    """Launch for the blocks `range(*blocks)`; the results and what they must be."""
+def scaled(device, dtype, tile, blocks, use, start=0, **options):
+    """Launch for the blocks `range(*blocks)`, counted from `start`; the results and what they must be."""
     bm, bn, bk = tile
     M, N, count = 2 * bm, bn, 12
     K = count * bk
@@ -51,8 +53,8 @@ def scaled(device, dtype, tile, blocks, use, options):
     rows, columns = random((count, M), "fp32", 3), random((count, N), "fp32", 4)
     out, peak = device.output((M, N), "fp32"), device.output((M,), "fp32")
     scaled_kernel[(2, 1)](
-        *map(device.to, (a, b, rows, columns)), out.array, peak.array, *blocks[:2], N, K,
-        STEP=blocks[2], BIAS=BIAS, BM=bm, BN=bn, BK=bk, USE=use, **options,
+        *map(device.to, (a, b, rows, columns)), out.array, peak.array, start + blocks[0], start + blocks[1], N, K,
+        STEP=blocks[2], START=start, BIAS=BIAS, BM=bm, BN=bn, BK=bk, USE=use, **options,
     )  # fmt: skip
     exact, largest, before = np.full((M, N), BIAS), np.zeros(M), np.ones((M, N))
     for block in range(*blocks):
@@ -75,20 +77,27 @@ def check(pairs):
 def test_any_number_of_iterations(device, dtype, iterations):
     bk = 128 // np.dtype(DTYPES[dtype]).itemsize
     blocks = (2, 2 + iterations, 1)
-    check(scaled(device, dtype, (64, 64, bk), blocks, "once", DEEP))
+    check(scaled(device, dtype, (64, 64, bk), blocks, "once", **DEEP))
 
 
 @pytest.mark.parametrize("use", ["twice", "before"])
 @pytest.mark.parametrize("blocks", [(0, 12, 1), (1, 12, 3), (3, 12, 5), (5, 3, 1)])
 def test_results_are_read_twice(device, blocks, use):
-    check(scaled(device, "fp8e4nv", (64, 64, 128), blocks, use, DEEP))
+    check(scaled(device, "fp8e4nv", (64, 64, 128), blocks, use, **DEEP))
+
+
+@pytest.mark.parametrize("blocks", [(0, 10, 1), (0, 10, 3), (1, 10, 4), (9, 10, 7), (2, 10, 7)])
+def test_largest_counters(device, blocks):
+    """The counter after the last one does not fit 32 bits."""
+    start = 2**31 - 1 - blocks[1]
+    check(scaled(device, "fp8e4nv", (64, 64, 128), blocks, "once", start, **DEEP))
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("bm,bn,warps", [(128, 128, 8), (64, 128, 4), (128, 64, 4), (128, 32, 8)])
 def test_stages_and_tiles(device, bm, bn, warps, stages):
     options = {**DEEP, "num_warps": warps, "num_stages": stages}
-    check(scaled(device, "fp8e4nv", (bm, bn, 128), (0, 7, 1), "once", options))
+    check(scaled(device, "fp8e4nv", (bm, bn, 128), (0, 7, 1), "once", **options))
 
 
 @triton.jit
