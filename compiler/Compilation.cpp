@@ -40,8 +40,7 @@ std::string irText(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream);
-  text += '\n';
-  return text;
+  return text + '\n';
 }
 
 std::string llvmText(const llvm::Module &module) {
@@ -65,7 +64,8 @@ std::string notableLines(llvm::StringRef log) {
 
 /// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
 const std::vector<std::string> overlappingPasses[] = {
-    {"nv-overlap-dots", "nv-overlap-iterations", "nv-carry-accumulators", "carried-accumulators"},
+    {"nv-overlap-dots", "nv-overlap-iterations", "nv-overlap-results", "nv-carry-accumulators",
+     "carried-accumulators"},
     {"nv-defer-waits"}};
 
 /// The first of these that `options` do not all leave out.

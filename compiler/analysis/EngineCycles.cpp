@@ -3,6 +3,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/EngineCycles.h"
 #include "analysis/LoopChannels.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -238,8 +239,9 @@ BusiestEngine EngineCycles::busiest() const {
 EngineCycles engineCycles(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels) {
   Engines engines(loop);
   forEachInIteration(loop, [&](Operation *op) { engines.add(op); });
-  for (nv::ChannelAttr channel : channels)
-    engines.add(channel);
+  for (int64_t copy = 0; copy < copiesIn(loop); ++copy)
+    for (nv::ChannelAttr channel : channels)
+      engines.add(channel);
   return engines.cycles();
 }
 

@@ -7,13 +7,22 @@ using namespace mlir;
 
 namespace pantile {
 
+bool startsFromZero(nv::AsyncMmaOpInterface mma) {
+  return matchPattern(mma.getAcc(), m_AnyZeroFloat()) || matchPattern(mma.getAcc(), m_Zero());
+}
+
+/// Whether the loop carries the result of `mma` in flight, in the same registers.
+static bool isCarriedInFlight(nv::AsyncMmaOpInterface mma) {
+  return llvm::any_of(mma->getUsers(), llvm::IsaPred<scf::YieldOp>);
+}
+
 int64_t registersOfLoop(scf::ForOp loop) {
   int64_t registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
   llvm::DenseSet<Value> left; // several MMAs can read one tile
   for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    if (matchPattern(mma.getAcc(), m_AnyZeroFloat()))
+    if (startsFromZero(mma) && !isCarriedInFlight(mma))
       registers += registersOf(mma.getResult());
     if (!isa<BlockArgument>(mma.getLhs()) && left.insert(mma.getLhs()).second)
       registers += registersOf(mma.getLhs());

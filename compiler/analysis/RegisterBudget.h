@@ -7,13 +7,17 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Registers.h"
+#include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "support/MachineModel.h"
 
 namespace pantile {
 
+/// Whether `mma` starts from zero.
+bool startsFromZero(nv::AsyncMmaOpInterface mma);
+
 /// Registers per thread: accumulators that start at zero in each iteration, everything that the
-/// loop carries, left operands in registers, and some for addresses.
+/// loop carries, also in flight, left operands in registers, and some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);
 
 /// Registers per thread of kernels with a producer, by the number of CTAs per SM.

@@ -1,6 +1,7 @@
 //===- NvPlan.cpp - verifiers of the plan ------------------------------------------------===//
 // Gives: the verifiers that NvPlan.td declares, and that of operations with `nv.plan`.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/LoopSchedule.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -117,6 +118,8 @@ LogicalResult LoopPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (llvm::is_contained({names::stage, names::cluster, names::expand}, attribute.getName()))
+    return verifySchedule(op, attribute);
   if (attribute.getName() == names::launch &&
       !(isa<ModuleOp>(op) && isa<LaunchAttr>(attribute.getValue())))
     return op->emitError("`nv.launch` is a `#nv.launch` of a module");

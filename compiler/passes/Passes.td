@@ -295,6 +295,24 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
   let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">,
                  Option<"isLast", "last", "bool", "true", "remark on loops that have too few registers">];
 }
+def OverlapResults : Pass<"nv-overlap-results", "::mlir::ModuleOp"> {
+  let summary = "Issue the MMAs of the next iteration before the results of this one are read";
+  let description = [{
+    In loops whose MMAs start from zero, and whose results are scaled and added, as in GEMM with a scale per block of K. The tensor cores multiply the
+    next block meanwhile. Only if a producer fills the circular buffers, with at least three stages, if nothing in the loop writes memory, and if
+    registers suffice for a second result. Without it the tensor cores idle while a result is read.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
+  let summary = "Expand loops whose operations have stages: software pipelining";
+  let description = [{
+    Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stage 1 of an iteration runs together with stage 0 of the next. The
+    first stage 0 is peeled, the last stage 1 follows the loop, and values that are read one iteration later are carried. With `nv.expand = 2` the loop
+    is unrolled by two, so that such values stay in their registers. Before this pass these loops run as they are written.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
 def PingPong : Pass<"nv-ping-pong", "::mlir::ModuleOp"> {
   let summary = "Issue the MMAs of consumer warp groups in turn (ping-pong)";
   let description = [{

@@ -65,3 +65,31 @@ func.func @count_is_used(%n: i32) -> i32 {
   }
   return %sum#1 : i32
 }
+
+// In a loop that is unrolled by two the count grows by two: the stage after the first copy is counted from that of the first.
+// CHECK-LABEL: @unrolled
+// CHECK: scf.for {{.*}}%[[STAGE:.*]] = %{{.*}}, %[[WRAPS:.*]] = %{{.*}})
+// CHECK-NOT: ui
+// CHECK: %[[NEXT:.*]] = arith.addi %[[STAGE]]
+// CHECK: %[[SECOND:.*]] = arith.select %{{.*}}, %{{.*}}, %[[NEXT]]
+// CHECK: nv.select_stage %{{.*}}[%[[STAGE]]]
+// CHECK: nv.select_stage %{{.*}}[%[[SECOND]]]
+func.func @unrolled(%full: !circular, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+    %stage = arith.remui %count, %c3 : i32
+    %barrier = nv.select_stage %full[%stage] : !circular -> !barrier
+    nv.mbarrier_wait %barrier, false, %c0 : !barrier
+    %after = arith.addi %count, %c1 : i32
+    %second = arith.remui %after, %c3 : i32
+    %wraps = arith.divui %after, %c3 : i32
+    %phase = arith.andi %wraps, %c1 : i32
+    %other = nv.select_stage %full[%second] : !circular -> !barrier
+    nv.mbarrier_wait %other, false, %phase : !barrier
+    %next = arith.addi %after, %c1 : i32
+    scf.yield %next : i32
+  }
+  return
+}

@@ -1,5 +1,5 @@
 // The first of two chained MMAs starts one iteration earlier: it is in flight together with the second one of the iteration before, while the elements between them are computed.
-// RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
+// RUN: pantile-opt %s -nv-overlap-iterations -nv-expand-loops | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>

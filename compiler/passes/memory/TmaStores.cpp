@@ -17,6 +17,7 @@
 #include "analysis/Programs.h"
 #include "analysis/Scratch.h"
 #include "analysis/SharedPlaces.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Remarks.h"
 #include "layout/WarpBoxes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -143,7 +144,7 @@ private:
   int64_t leastElements() {
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
     int64_t mmas = 0;
-    kernel.walk([&](nv::AsyncMmaOpInterface) { ++mmas; });
+    kernel.walk([&](nv::AsyncMmaOpInterface mma) { mmas += !mma->hasAttr(names::copy); });
     if (kernel.getOps<nv::ProducerOp>().empty() || mmas != 1)
       return none;
     return target.machine().memory.elementsForTmaStore;

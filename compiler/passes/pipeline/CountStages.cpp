@@ -3,7 +3,8 @@
 //        the parity of count / depth.
 // Gives: where the depth is no power of two, loops carry the stage index and the number of wraps;
 //        the index is incremented, and set to zero where it reaches the depth.
-// How:   only for a carried value that grows by one, and of which only these two are computed.
+// How:   only for a carried value that grows by one per copy of the body (a loop may be unrolled),
+//        and of which only these two are computed.
 //        Their initial values are divided once, before the loop. So the address of the first
 //        mbarrier wait of an iteration is ready at its start.
 //===------------------------------------------------------------------------------------===//
@@ -23,16 +24,37 @@ namespace {
 
 /// A carried iteration count, and the divisions of it by the depth of a circular buffer.
 struct IterationCount {
-  unsigned position = 0;                ///< among the carried values
-  int64_t depth = 0;                    ///< stages of the circular buffer
-  SmallVector<arith::RemUIOp> indexOps; ///< the stage index
-  SmallVector<arith::DivUIOp> wrapOps; ///< how often the index has wrapped; its parity is the phase
+  /// A division of the count after `later` copies of the body: the stage index, or how often it
+  /// has wrapped, whose parity is the phase.
+  struct Division {
+    Operation *op;
+    unsigned later;
+  };
+
+  unsigned position = 0; ///< among the carried values
+  int64_t depth = 0;     ///< stages of the circular buffer
+  unsigned copies = 1;   ///< of the body: the count grows by as much
+  SmallVector<Division> divisions;
 };
 
-bool isNextOf(Value value, BlockArgument count) {
+/// The value to which `value` adds one; null if it does not.
+Value oneBefore(Value value) {
   auto add = value.getDefiningOp<arith::AddIOp>();
-  return add && ((add.getLhs() == count && matchPattern(add.getRhs(), m_One())) ||
-                 (add.getRhs() == count && matchPattern(add.getLhs(), m_One())));
+  if (add && matchPattern(add.getRhs(), m_One()))
+    return add.getLhs();
+  return add && matchPattern(add.getLhs(), m_One()) ? add.getRhs() : Value();
+}
+
+/// The values from `count` to the one before `next`, each of which is one more than the last; none
+/// if `next` does not follow so.
+SmallVector<Value> countsUpTo(Value next, BlockArgument count) {
+  SmallVector<Value> counts;
+  for (Value at = oneBefore(next); at; at = oneBefore(at)) {
+    counts.push_back(at);
+    if (at == count)
+      return SmallVector<Value>(llvm::reverse(counts));
+  }
+  return {};
 }
 
 /// The constant divisor, if it is no power of two; else 0: a power of two needs a mask and a shift.
@@ -43,54 +65,74 @@ int64_t depthOf(Operation *division) {
   return isKnown && !number.isPowerOf2() ? number.getZExtValue() : 0;
 }
 
-/// A carried value that grows by one per iteration, and of which the body only computes divisions.
+/// Adds the divisions of `value` to `found`; false if the body computes anything else of it than
+/// these and `next`.
+bool addDivisions(IterationCount &found, Value value, Value next, unsigned later) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (user == next.getDefiningOp())
+      return true;
+    const int64_t depth = depthOf(user);
+    if (depth == 0 || user->getOperand(0) != value || (found.depth != 0 && depth != found.depth))
+      return false;
+    found.depth = depth;
+    found.divisions.push_back({user, later});
+    return true;
+  });
+}
+
+/// A carried value that grows by one per copy of the body, and of which the body only computes
+/// divisions.
 std::optional<IterationCount> findCount(scf::ForOp loop) {
   for (auto [i, count] : llvm::enumerate(loop.getRegionIterArgs())) {
     Value next = loop.getYieldedValues()[i];
-    if (!count.getType().isInteger(32) || !isNextOf(next, count))
+    const SmallVector<Value> counts = countsUpTo(next, count);
+    if (!count.getType().isInteger(32) || counts.empty())
       continue;
-    IterationCount found{static_cast<unsigned>(i), {}, {}, {}};
-    auto isCounted = [&](Operation *user) {
-      if (user == next.getDefiningOp())
-        return true;
-      const int64_t depth = depthOf(user);
-      if (depth == 0 || user->getOperand(0) != count || (found.depth != 0 && depth != found.depth))
-        return false;
-      found.depth = depth;
-      if (auto index = dyn_cast<arith::RemUIOp>(user))
-        found.indexOps.push_back(index);
-      else
-        found.wrapOps.push_back(cast<arith::DivUIOp>(user));
-      return true;
-    };
-    if (llvm::all_of(count.getUsers(), isCounted) && !found.indexOps.empty())
+    IterationCount found{static_cast<unsigned>(i), 0, static_cast<unsigned>(counts.size()), {}};
+    bool isCounted = true;
+    for (auto [later, value] : llvm::enumerate(counts))
+      isCounted &=
+          addDivisions(found, value, later + 1 < counts.size() ? counts[later + 1] : next, later);
+    auto isIndex = [](const auto &division) { return isa<arith::RemUIOp>(division.op); };
+    if (isCounted && llvm::any_of(found.divisions, isIndex))
       return found;
   }
   return std::nullopt;
 }
 
+/// A stage index, and how often it has wrapped.
+struct StageCount {
+  Value index, wraps;
+};
+
+StageCount oneLater(OpBuilder &b, Location loc, StageCount now, int64_t depth) {
+  auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
+  Value index = arith::AddIOp::create(b, loc, now.index, number(1));
+  Value wraps = arith::AddIOp::create(b, loc, now.wraps, number(1));
+  Value wrapsNow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(depth));
+  return {arith::SelectOp::create(b, loc, wrapsNow, number(0), index),
+          arith::SelectOp::create(b, loc, wrapsNow, wraps, now.wraps)};
+}
+
 /// Makes `loop` carry the index and the number of wraps, and increment these instead of dividing.
-void replaceDivisions(scf::ForOp loop, IterationCount &count) {
+void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
   IRRewriter b(loop);
   Location loc = loop.getLoc();
   Value first = loop.getInitArgs()[count.position];
-  auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
-  SmallVector<Value> inits{arith::RemUIOp::create(b, loc, first, number(count.depth)),
-                           arith::DivUIOp::create(b, loc, first, number(count.depth))};
+  Value depth = arith::ConstantIntOp::create(b, loc, count.depth, 32);
+  SmallVector<Value> inits{arith::RemUIOp::create(b, loc, first, depth),
+                           arith::DivUIOp::create(b, loc, first, depth)};
   const DictionaryAttr attributes = loop->getAttrDictionary();
   auto next = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
-    for (arith::RemUIOp index : count.indexOps)
-      b.replaceOp(index, carried[0]);
-    for (arith::DivUIOp wraps : count.wrapOps)
-      b.replaceOp(wraps, carried[1]);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(carried[0].getOwner());
-    Value index = arith::AddIOp::create(b, loc, carried[0], number(1));
-    Value wraps = arith::AddIOp::create(b, loc, carried[1], number(1));
-    Value wrapsNow =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(count.depth));
-    return SmallVector<Value>{arith::SelectOp::create(b, loc, wrapsNow, number(0), index),
-                              arith::SelectOp::create(b, loc, wrapsNow, wraps, carried[1])};
+    SmallVector<StageCount> counts{{carried[0], carried[1]}};
+    for (unsigned copy = 0; copy < count.copies; ++copy)
+      counts.push_back(oneLater(b, loc, counts.back(), count.depth));
+    for (const auto &[division, later] : count.divisions)
+      b.replaceOp(division,
+                  isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
+    return SmallVector<Value>{counts.back().index, counts.back().wraps};
   };
   auto made =
       loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);

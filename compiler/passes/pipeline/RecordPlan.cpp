@@ -14,6 +14,7 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Launch.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/WorkSplit.h"
@@ -107,8 +108,9 @@ private:
     if (channels.empty() && !hasMmas(loop))
       return;
     const BusiestEngine busiest = busiestEngine(loop, channels);
-    loop->setAttr(names::plan, nv::LoopPlanAttr::get(&getContext(), channels, mmasInFlight(loop),
-                                                     busiest.cycles, busiest.limiter));
+    loop->setAttr(names::plan,
+                  nv::LoopPlanAttr::get(&getContext(), channels, mmasInFlight(loop),
+                                        busiest.cycles / copiesIn(loop), busiest.limiter));
   }
 
   /// Registers per thread at launch, as far as passes estimate them; 0 where they do not.

@@ -1,0 +1,196 @@
+//===- OverlapResults.cpp - issue MMAs before the results of the last ones are read ---------===//
+// Needs: a producer fills the buffers; waits for MMAs are where their results are read.
+// Gives: stages (LoopSchedule.h) for loops whose MMAs start from zero and whose results are then
+//        computed with, such as GEMM with a scale per block of K. Stage 0 issues the MMAs; stage 1,
+//        which runs one iteration later, has all the rest. So the tensor cores multiply the next
+//        block while the result of this one is scaled and added.
+// How:   the loop is unrolled by two, so that two sets of registers alternate: ptxas serialises
+//        MMAs if an accumulator in flight is copied. Legality, in this one place:
+//        1. Accumulators: each MMA of the loop starts from zero, and its result is read by its own
+//           wait alone. That wait is in stage 1.
+//        2. Stage 0: the operands of the MMAs are stages of buffers. Their selection, and all waits
+//           for full stages, are computed from integers of stage 0: from no result of an MMA.
+//        3. Effects: other operations are free of effects, or loads that are not volatile, or
+//           releases. So the order of the stages changes nothing that they read.
+//        4. Depth: a stage of a buffer is released one iteration later. Two are in use while a
+//           third one is filled.
+//        5. Registers: a second result fits, with as many CTAs per SM as planned.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
+#include "analysis/RegisterBudget.h"
+#include "ir/Candidates.h"
+#include "ir/LoopSchedule.h"
+#include "ir/Machine.h"
+#include "ir/Remarks.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "support/Target.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_OVERLAPRESULTS
+#include "passes/Passes.h.inc"
+namespace {
+
+class ResultStage {
+public:
+  explicit ResultStage(scf::ForOp loop) : loop(loop) {}
+
+  /// Whether each MMA of the loop starts from zero, and there are some. Other loops have no results
+  /// to be read per iteration.
+  bool hasShape() {
+    bool isAlone = true;
+    loop.walk([&](nv::AsyncMmaOpInterface mma) {
+      mmas.push_back(mma);
+      isAlone &= mma->getParentOp() == loop && startsFromZero(mma);
+    });
+    return isAlone && !mmas.empty();
+  }
+
+  /// Why the loop must stay as it is; empty if it need not.
+  StringRef refusal() {
+    const std::optional<APInt> trips = loop.getStaticTripCount();
+    if (trips && trips->ult(2))
+      return "it has one iteration";
+    for (nv::AsyncMmaOpInterface mma : mmas) {
+      if (!movableWaitOf(mma))
+        return "an MMA is waited for at once";
+      if (mma.getHeldRegisters())
+        return "a left operand is in registers";
+    }
+    llvm::copy_if(loop.getBody()->getOps<nv::MbarrierWaitOp>(), std::back_inserter(barriers),
+                  [](nv::MbarrierWaitOp wait) { return !wait.getEmpty(); });
+    if (barriers.empty())
+      return "no producer fills its buffers";
+    if (hasOtherEffects())
+      return "the loop accesses memory other than by loads, or synchronises";
+    if (!findIssue())
+      return "its operands are selected by what the loop loads or computes with results";
+    return lacksStages() ? "the buffers have too few stages" : "";
+  }
+
+  /// 32-bit registers per thread of the expanded loop.
+  int64_t registers() {
+    int64_t registers = registersOfLoop(loop);
+    for (nv::AsyncMmaOpInterface mma : mmas)
+      registers += registersOf(mma.getResult());
+    return registers;
+  }
+
+  void schedule() {
+    enum { Issue, Wait, Read }; // clusters: vectors are not live before the wait
+    setExpand(loop, /*copies=*/2);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      SmallVector<StagePlace> places;
+      if (issue.contains(&op))
+        places.push_back({0, Issue});
+      if (!issue.contains(&op) || isSelection(&op))
+        places.push_back({1, isReleaseOrItsNeeds(&op) ? Wait : Read});
+      setStages(&op, places);
+    }
+  }
+
+private:
+  /// Views of buffers are selected again where stage 1 releases them: only integers are carried.
+  static bool isSelection(Operation *op) {
+    return isMemoryEffectFree(op) &&
+           llvm::any_of(op->getResultTypes(), llvm::IsaPred<nv::BufferType>);
+  }
+
+  /// Waits for MMAs, releases, and what selects the stages that are released.
+  static bool isReleaseOrItsNeeds(Operation *op) {
+    return isa<nv::MmaWaitOpInterface, nv::ReleaseOp>(op) || isSelection(op);
+  }
+
+  static bool isStableLoad(Operation &op) {
+    auto load = dyn_cast<LoadOp>(op);
+    return load && !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
+  }
+
+  bool hasOtherEffects() {
+    return llvm::any_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+      const bool isKnown =
+          isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
+          llvm::is_contained(barriers, &op);
+      return !isKnown && !isStableLoad(op) && !isMemoryEffectFree(&op);
+    });
+  }
+
+  /// Collects stage 0: the MMAs, the waits for full stages, and what they are computed from. False
+  /// if that is more than integers and views of buffers.
+  bool findIssue() {
+    SmallVector<Operation *> work(mmas.begin(), mmas.end());
+    work.append(barriers.begin(), barriers.end());
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!issue.insert(op))
+        continue;
+      for (Value operand : op->getOperands()) {
+        auto carried = dyn_cast<BlockArgument>(operand);
+        if (carried && carried.getOwner() == loop.getBody() && carried != loop.getInductionVar())
+          operand = loop.getTiedLoopYieldedValue(carried)->get();
+        Operation *source = operand.getDefiningOp();
+        if (loop.isDefinedOutsideOfLoop(operand) || !source)
+          continue;
+        if (!isMemoryEffectFree(source) || source->getNumRegions() != 0 ||
+            llvm::any_of(source->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+          return false;
+        work.push_back(source);
+      }
+    }
+    return true;
+  }
+
+  bool lacksStages() {
+    const int64_t least = machineOf(loop).occupancy.stagesOfOverlap;
+    return llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) {
+      return llvm::any_of(mma.getBuffersRead(), [&](Value buffer) {
+        while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
+          buffer = view.getBuffer();
+        auto selected = buffer.getDefiningOp<nv::SelectStageOp>();
+        return selected && selected.getBuffer().getType().getDepth() < least;
+      });
+    });
+  }
+
+  scf::ForOp loop;
+  SmallVector<nv::AsyncMmaOpInterface> mmas;
+  SmallVector<nv::MbarrierWaitOp> barriers;
+  llvm::SetVector<Operation *> issue; ///< stage 0
+};
+
+struct OverlapResultsPass : impl::OverlapResultsBase<OverlapResultsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = Target::parse(moduleTarget(module));
+    if (!target || !target->hasAsyncMma())
+      return;
+    const RegisterBudget budget{target->machine(), moduleInt(module, names::numWarps, 4)};
+    module.walk([&](scf::ForOp loop) {
+      ResultStage stage(loop);
+      if (loop->hasAttr(names::expand) || !stage.hasShape())
+        return;
+      StringRef reason = stage.refusal();
+      if (reason.empty() && stage.registers() > budget.consumer(plannedCtas(loop)))
+        reason = "a second result takes too many registers";
+      if (!reason.empty()) {
+        remarkMissed(loop.getLoc(), Technique::Pipelining)
+            << "MMAs are not issued before the last result is read: " << reason;
+        return;
+      }
+      remarkApplied(loop.getLoc(), Technique::Pipelining)
+          << "the MMAs of the next iteration are in flight while the results of this one are read";
+      stage.schedule();
+    });
+  }
+
+  static int64_t plannedCtas(scf::ForOp loop) {
+    auto kernel = loop->getParentOfType<func::FuncOp>();
+    nv::CandidateAttr chosen = kernel ? chosenCandidate(kernel) : nv::CandidateAttr();
+    return chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
+  }
+};
+} // namespace
+} // namespace pantile
