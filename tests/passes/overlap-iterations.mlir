@@ -15,7 +15,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
   // CHECK: math.exp2 {{.*}} {nv.cluster = array<i32: 4>, nv.stage = array<i32: 0>}
   // CHECK: nv.wgmma %{{[0-9]+}}, {{.*}} {nv.cluster = array<i32: 3>, nv.stage = array<i32: 1>}
   // CHECK-NEXT: nv.wgmma_wait {{.*}} {nv.cluster = array<i32: 5>, nv.stage = array<i32: 1>}
-  // CHECK-NEXT: nv.release {{.*}} {nv.cluster = array<i32: 6>, nv.stage = array<i32: 1>}
+  // CHECK-NEXT: nv.release {{.*}} {nv.cluster = array<i32: 7>, nv.stage = array<i32: 1>}
   // CHECK: nv.expand = 1 : i32
 
   // EXPANDED-LABEL: @gradient
