@@ -185,10 +185,11 @@ MISTAKES = {
 
 def with_change(tmp_path, before, after):
     """The benchmark with another text of the tutorial's functions."""
-    for path in (FILE, ROOT / "tutorials/09-several-gpus.py"):
+    helper = FILE.with_name("rank_group.py")
+    for path in (FILE, helper, ROOT / "tutorials/09-several-gpus.py"):
         text = path.read_text().replace(before, after)
         place = tmp_path / path.relative_to(ROOT)
-        place.parent.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     return load(tmp_path / FILE.relative_to(ROOT))
 

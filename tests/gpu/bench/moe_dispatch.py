@@ -10,22 +10,26 @@ of the parts, for which the rows have to be sorted and the sizes exchanged befor
 a row before all have come to the turn, one buffer would do; the tutorial's memory has two.
 
 The script checks each element, and prints the bandwidth of both: bytes that leave a rank for
-another, by the time of the slowest rank. Started alone, it is one rank.
+another, by the time of the slowest rank. Started alone, it is one rank; that and ranks that share a GPU
+are checked and not timed.
 """
 
 import argparse
-import importlib.util
-import os
+import json
+import statistics
+import sys
 from pathlib import Path
 
 import numpy as np
 import pantile as triton
 import pantile.language as tl
 
-_FILE = Path(__file__).resolve().parents[3] / "tutorials/09-several-gpus.py"
-_spec = importlib.util.spec_from_file_location("several_gpus", _FILE)
-tutorial = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tutorial)
+FILE = Path(__file__).resolve()
+sys.path.insert(0, str(FILE.parent))
+
+from rank_group import join, leave, load_tutorial  # noqa: E402
+
+tutorial = load_tutorial(FILE.parents[3])
 tell, wait_for = tutorial.tell, tutorial.wait_for
 
 PROGRAMS = 64  # per destination
@@ -194,30 +198,41 @@ def measure(tokens, N, top_k, experts):
     return [moved / tutorial.measure(way) / 1e6 for way in ways]
 
 
+def summary(rows):
+    """The lines that the log ends with."""
+    lines = [
+        f"{row['tokens']:>6} tokens: {row['ours_gb_s']:7.1f} GB/s, all_to_all_single "
+        f"{row['nccl_gb_s']:7.1f} ({row['ratio']:.2f} x), sorted and with the counts {row['whole_gb_s']:7.1f}"
+        for row in rows
+    ]
+    ratios = [row["ratio"] for row in rows]
+    mean = statistics.geometric_mean(ratios)
+    return ["=== table", *lines, f"geometric mean {mean:.3f}, worst {min(ratios):.3f} (0.9 wanted)"]
+
+
+def measured_row(tokens, options):
+    ours, nccl, whole = measure(tokens, options.hidden, options.top_k, options.experts)
+    rates = {"ours_gb_s": ours, "nccl_gb_s": nccl, "whole_gb_s": whole}
+    return {"tokens": tokens, **rates, "ratio": ours / nccl}
+
+
 def main():
-    """Check, then print a table."""
+    """Check, then measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hidden", type=int, default=7168)
     parser.add_argument("--top-k", type=int, default=8)
     parser.add_argument("--experts", type=int, default=64)
+    parser.add_argument("--json")
     options = parser.parse_args()
-    if tutorial.RANKS > 1:
-        import torch
-
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        torch.distributed.init_process_group("nccl")
+    is_timed = join(tutorial.ON_GPU) and tutorial.RANKS > 1
     check(72, 200, 2, 8)
+    rows = [measured_row(2**i, options) for i in range(6, 14)] if is_timed else []
     if tutorial.RANK == 0:
         print(f"the rows are right on {tutorial.RANKS} ranks")
-    for tokens in [2**i for i in range(6, 14)] if tutorial.RANKS > 1 else []:
-        found = measure(tokens, options.hidden, options.top_k, options.experts)
-        if tutorial.RANK == 0:
-            ours, nccl, whole = found
-            print(
-                f"{tokens:>6} tokens: {ours:7.1f} GB/s, all_to_all_single {nccl:7.1f} "
-                f"({ours / nccl:.2f} x), sorted and with the counts {whole:7.1f} ({ours / whole:.2f} x)"
-            )
-    tutorial.exchange("destroy_process_group")
+        print("\n".join(summary(rows) if rows else []))
+        if options.json:
+            Path(options.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    leave()
 
 
 if __name__ == "__main__":

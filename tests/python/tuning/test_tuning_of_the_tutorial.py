@@ -1,6 +1,5 @@
 """Eight processes tune tutorial 03's GEMM with nothing in the cache; two may be killed meanwhile."""
 
-import json
 import signal
 
 import pytest
