@@ -24,7 +24,7 @@ FOLDER = Path(JOB["folder"])
 if JOB["device"] == "emulated":
     import emulated_device
 
-    sys.modules["torch"] = None  # the tutorial would ask it for a GPU, and the launch for its stream
+    sys.modules["torch"] = None  # of which a launch would want a stream
     emulated_device.start()
     DEVICE = emulated_device.EmulatedDevice()
 else:
