@@ -203,6 +203,37 @@ def test_all_reduce(ranks, barrier, num_warps):
 
 
 @triton.jit
+def all_reduce_by_addresses_kernel(
+    out, x, buffers, pads, rank, n, BARRIER: tl.constexpr, SLOTS: tl.constexpr,
+    RANKS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """As `all_reduce_kernel`, with the two tables as integers: torch's `buffer_ptrs_dev` and `signal_pad_ptrs_dev`."""
+    buffers = buffers.to(tl.pointer_type(tl.int64))
+    pads = pads.to(tl.pointer_type(tl.int64))
+    all_reduce_kernel(out, x, buffers, pads, rank, n, 1, BARRIER, SLOTS, RANKS, BLOCK)
+
+
+@pytest.mark.parametrize("barrier", [tell_and_wait, swap_and_wait])
+def test_tables_as_integers(ranks, barrier):
+    count, n, programs = len(ranks), 700, 2
+    inputs = [random(n, seed=10 + rank) for rank in range(count)]
+    x = ranks.to(inputs)
+    outs = [gpu.output(n, "fp32") for gpu in ranks.gpus]
+    buffers = ranks.tables(own := ranks.zeros(n, np.float32))
+    pads = ranks.tables(flags := ranks.zeros(2 * programs * count, np.int32))
+    for rank in range(count):
+        all_reduce_by_addresses_kernel[(programs,)](
+            outs[rank].array, x[rank], buffers[rank].data_ptr(), pads[rank].data_ptr(), rank, n,
+            barrier, SLOTS=programs, RANKS=count, BLOCK=512,
+        )  # fmt: skip
+    ranks.wait()
+    expected = np.sum(np.array(inputs, np.float64), axis=0)
+    for out in outs:
+        np.testing.assert_allclose(out.numpy(), expected, 1e-5, 1e-5)
+    del own, flags
+
+
+@triton.jit
 def all_gather_kernel(
     out, x, buffer0, buffer1, pads, rank, n, BARRIER: tl.constexpr, SLOTS: tl.constexpr,
     EARLY: tl.constexpr, BLOCK: tl.constexpr,

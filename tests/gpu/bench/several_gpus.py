@@ -23,6 +23,7 @@ TESTS = [
     "tests/python/tuning/test_ranks.py",
     "tests/python/tuning/test_tuning_of_the_tutorial.py",
     "tests/python/jax_calls/test_jax.py",
+    "tests/python/jax_calls/test_jax_gradients.py",
     "tests/python/launch/test_cooperative_grids.py",
     "tests/kernels/test_symmetric_memory.py",
     "tests/kernels/test_several_gpus_tutorial.py",
