@@ -15,9 +15,9 @@ import cpp_headers
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cpp-reference.md"
-INTRODUCTION = """# Names of the C++ library
+INTRODUCTION = """# C++ API reference
 
-Written by `scripts/cpp_page.py` from the headers. [The C++ interface](cpp.md) shows how these names go together.
+Written by `scripts/cpp_page.py` from the headers. [The C++ API](cpp.md) shows how these names go together.
 Where a function returns a `Result`, an `Error` says why it failed; no function throws.
 """
 RECORDS = ("struct", "class", "enum class", "enum")

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/python-reference.md"
 
-INTRODUCTION = """# Names of the Python package
+INTRODUCTION = """# Python API reference
 
 Written by `scripts/python_page.py` from the docstrings. [The Python package](python.md) shows how these names go together; what kernels call is in the [reference of the language](reference/README.md), and settings are in a [table](knobs.md).
 """
@@ -133,7 +133,9 @@ def rendered(docstring):
             continue
         elif section and line and not line.startswith(" "):
             names, _, kind = line.partition(" : ")
-            out.append(f"- `{names}`" + (f" ({kind})" if kind else ""))
+            end = ":" if following.startswith(" ") else ""
+            names = ", ".join(f"`{name}`" for name in names.split(", "))
+            out.append(f"- {names}" + (f" ({kind})" if kind else "") + end)
         elif section and line:
             out.append(f"  {line.strip()}")
         else:

@@ -22,7 +22,7 @@ from rank_group import join, leave, load_tutorial
 
 tutorial = load_tutorial()
 ON_GPU, RANKS, RANK = tutorial.ON_GPU, tutorial.RANKS, tutorial.RANK
-places, tile_of_product = tutorial.places, tutorial.tile_of_product
+places, gemm_tile = tutorial.places, tutorial.gemm_tile
 
 # Width, width between the two GEMMs of a feed-forward layer, widths of queries, keys and values.
 MODELS = {"8B": (4096, 14336, 6144), "70B": (8192, 28672, 10240)}
@@ -46,7 +46,7 @@ def gemm_kernel(
     """The tutorial's tile of A·B, without other ranks."""
     tiles_m = tl.cdiv(M, BLOCK_M)
     m, n = tl.program_id(0) % tiles_m, tl.program_id(0) // tiles_m
-    tile = tile_of_product(a_ptr, b_ptr, m, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    tile = gemm_tile(a_ptr, b_ptr, m, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
     tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
 
@@ -116,7 +116,7 @@ def all_gather_gemm(tokens, K, N):
     return Case(
         c,
         lambda: double(whole) @ double(b),
-        lambda tile: tutorial.all_gather_matmul(peers, a, b, c, tile),
+        lambda tile: tutorial.all_gather_gemm(peers, a, b, c, tile),
         library,
         lambda tile: gemm(whole, b, c, tile),
         2 * (tokens - rows) * K,
@@ -138,7 +138,7 @@ def gemm_reduce_scatter(tokens, K, N):
     return Case(
         c,
         lambda: summed(double(a) @ double(b))[RANK * rows : (RANK + 1) * rows],
-        lambda tile: tutorial.matmul_reduce_scatter(peers, a, b, c, tile),
+        lambda tile: tutorial.gemm_reduce_scatter(peers, a, b, c, tile),
         library,
         lambda tile: gemm(a, b, part, tile),
         2 * (tokens - rows) * N,

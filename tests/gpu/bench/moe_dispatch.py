@@ -7,7 +7,7 @@ known to the kernel alone, from the routing: no rank's host waits for it. The ra
 other their counts; then every row is stored where it stays, at the rank that wants it, in the order
 of the ranks that sent them. That is the result of `torch.distributed.all_to_all_single` with sizes
 of the parts, for which the rows have to be sorted and the sizes exchanged before. As no rank stores
-a row before all have come to the turn, one buffer would do; the tutorial's memory has two.
+a row before all have come to the epoch, one buffer would do; the tutorial's memory has two.
 
 The script checks each element, and prints the bandwidth of both: bytes that leave a rank for
 another, by the time of the slowest rank. Started alone, it is one rank; that and ranks that share a GPU
@@ -35,18 +35,18 @@ tell, wait_for = tutorial.tell, tutorial.wait_for
 PROGRAMS = 64  # per destination
 BLOCKS = dict(BLOCK_M=8, BLOCK_N=1024, num_warps=8)
 
-# The pad of a rank has, for odd and for even turns, slots of RANKS words each: one for the flags of
+# The pad of a rank has, for odd and for even epochs, slots of RANKS words each: one for the flags of
 # the counts, one for the flags of each program of a destination, and RANKS for the counts: a row per
 # rank that sends, a column per destination.
 
 
 def dispatch_slots(ranks, programs=PROGRAMS):
-    """The slots of a turn."""
+    """The slots of an epoch."""
     return 1 + programs + ranks
 
 
 @triton.jit
-def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS: tl.constexpr):
+def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, epoch, RANKS: tl.constexpr):
     """Program 0 tells all ranks how many rows this one sends to each; all programs wait for all ranks."""
     peers = tl.arange(0, RANKS)
     if tl.program_id(0) == 0:
@@ -54,13 +54,13 @@ def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS: tl.co
         for peer in range(RANKS):
             pad = tl.load(pads_ptr + peer).to(tl.pointer_type(tl.int32))
             tl.store(pad + (counts + rank) * RANKS + peers, sent)
-        tell(pads_ptr, slot, rank, peers, turn, RANKS)
-    wait_for(pads_ptr, slot, rank, peers, turn, RANKS)
+        tell(pads_ptr, slot, rank, peers, epoch, RANKS)
+    wait_for(pads_ptr, slot, rank, peers, epoch, RANKS)
 
 
-@triton.jit(do_not_specialize=["rank", "turn"])
+@triton.jit(do_not_specialize=["rank", "epoch"])
 def dispatch_kernel(
-    received_ptr, x_ptr, order_ptr, starts_ptr, outs_ptr, pads_ptr, rank, turn, capacity, N,
+    received_ptr, x_ptr, order_ptr, starts_ptr, outs_ptr, pads_ptr, rank, epoch, capacity, N,
     RANKS: tl.constexpr, PROGRAMS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Of the rows for one destination, every PROGRAMS-th tile.
@@ -69,9 +69,9 @@ def dispatch_kernel(
     wait. So what a program waits for is done by other ranks, or by programs that started before it.
     """
     peers = tl.arange(0, RANKS)
-    slot = turn % 2 * (1 + PROGRAMS + RANKS)
+    slot = epoch % 2 * (1 + PROGRAMS + RANKS)
     counts = slot + 1 + PROGRAMS
-    exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS)
+    exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, epoch, RANKS)
     pad = tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
     column_of_counts = pad + (counts + peers) * RANKS
 
@@ -93,9 +93,9 @@ def dispatch_kernel(
             x = tl.load(x_ptr + row[:, None] * N + columns[None, :], mask)
             tl.store(out_ptr + place.to(tl.int64)[:, None] * N + columns[None, :], x, mask)
 
-    tell(pads_ptr, slot + 1 + program, rank, destination, turn, RANKS)
+    tell(pads_ptr, slot + 1 + program, rank, destination, epoch, RANKS)
     if destination == rank:
-        wait_for(pads_ptr, slot + 1 + program, rank, peers, turn, RANKS)
+        wait_for(pads_ptr, slot + 1 + program, rank, peers, epoch, RANKS)
         if program == 0:
             tl.store(received_ptr + peers, tl.load(column_of_counts + rank))
 
@@ -122,13 +122,13 @@ def dispatch(peers, x, order, starts, received, programs=PROGRAMS, blocks=BLOCKS
     Returns
     -------
     array
-        This rank's half of the memory for this turn, flat: the rows of rank 0, then those of rank
+        This rank's half of the memory for this epoch, flat: the rows of rank 0, then those of rank
         1, ... It is overwritten by the call after the next.
     """
     N = x.shape[1]
-    out, outs = peers.next_turn()
+    out, outs = peers.next_epoch()
     dispatch_kernel[(peers.count * programs,)](
-        received, x, order, starts, outs, peers.pads, peers.rank, peers.turn, len(out) // N, N,
+        received, x, order, starts, outs, peers.pads, peers.rank, peers.epoch, len(out) // N, N,
         RANKS=peers.count, PROGRAMS=programs, **blocks,
     )  # fmt: skip
     return out
@@ -150,13 +150,13 @@ def rows_of(rank, xs, routings):
     return np.concatenate(parts), np.array([len(part) for part in parts])
 
 
-def check(tokens, N, top_k, experts, turns=4):
-    """Each element of four turns, which use each buffer twice."""
+def check(tokens, N, top_k, experts, epochs=4):
+    """Each element of four epochs, which use each buffer twice."""
     ranks, rank, put = tutorial.RANKS, tutorial.RANK, tutorial.on_device
     peers = tutorial.make_peers(ranks * tokens * top_k * N, dispatch_slots(ranks))
-    for turn in range(turns):
-        xs = tutorial.draw(turn, tokens, N)
-        routings = [route(100 * turn + r, ranks, tokens, top_k, experts) for r in range(ranks)]
+    for epoch in range(epochs):
+        xs = tutorial.draw(epoch, tokens, N)
+        routings = [route(100 * epoch + r, ranks, tokens, top_k, experts) for r in range(ranks)]
         received = put(np.zeros(ranks, np.int32))
         out = dispatch(peers, put(xs[rank]), *map(put, routings[rank]), received)
         wanted, counts = rows_of(rank, xs, routings)
