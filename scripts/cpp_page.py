@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import cpp_headers
+from generated_page import finish
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cpp-reference.md"
@@ -118,15 +119,12 @@ def page():
 
 def main():
     """Write the page, or say that it would change."""
-    missing = [m for _, _, _, found in cpp_headers.headers() for m in undocumented(found)]
-    for name in missing:
-        print(f"compiler/include/pantile: `{name}` has no comment that says what it means")
-    text = page()
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if missing or (not current and "--check" in sys.argv) else 0
+    missing = [
+        f"compiler/include/pantile: `{name}` has no comment that says what it means"
+        for _, _, _, found in cpp_headers.headers()
+        for name in undocumented(found)
+    ]
+    return finish(PAGE, page(), missing)
 
 
 if __name__ == "__main__":

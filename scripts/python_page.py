@@ -15,6 +15,8 @@ import sys
 import types
 from pathlib import Path
 
+from generated_page import finish
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/python-reference.md"
 
@@ -212,15 +214,7 @@ def differences():
 
 def main():
     """Write the page, or say that it would change."""
-    wrong = list(differences())
-    for line in wrong:
-        print(line)
-    text = page()
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if wrong or (not current and "--check" in sys.argv) else 0
+    return finish(PAGE, page(), differences())
 
 
 if __name__ == "__main__":
