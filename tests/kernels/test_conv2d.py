@@ -226,6 +226,7 @@ def test_depthwise(device, window, dtype):
 
 @pytest.mark.parametrize("window, stride, pad", [(2, 2, 0), (3, 2, 1)])
 def test_max_pool(device, window, stride, pad):
+    """Pooling with its places, by windows and strides of any size and padding."""
     x = random((2, 3, 13, 10), "fp32", 8)
     out_h, out_w = ((size + 2 * pad - window) // stride + 1 for size in x.shape[2:])
     shape = (2, 3, out_h, out_w)

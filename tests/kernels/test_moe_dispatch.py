@@ -196,6 +196,7 @@ def with_change(tmp_path, before, after):
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(emulated_ranks, tmp_path, mistake):
+    """A dispatch whose signal or wait lacks its order or its scope is a race."""
     changed = with_change(tmp_path, *MISTAKES[mistake])
     with pytest.raises(RuntimeError, match=RACE):
         run(changed, emulated_ranks, 16, 64)
@@ -225,6 +226,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_planted_errors_are_found(emulated_ranks, tmp_path, monkeypatch, planted):
+    """A dispatch whose PTX lost an order or a scope is a race."""
     mutant, N = PLANTED[planted]
     changed = with_change(tmp_path, "BLOCK_M=8, BLOCK_N=1024", f"BLOCK_M=8, BLOCK_N={N}")
     monkeypatch.setenv("PANTILE_EMULATION_MUTANT", mutant)

@@ -79,6 +79,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_planted_errors_are_found(emulated_ranks, monkeypatch, planted):
+    """An all-gather whose PTX lost an order, a scope or a barrier is a race."""
     mutant, block = PLANTED[planted]
     monkeypatch.setenv("PANTILE_EMULATION_MUTANT", mutant)
     with pytest.raises(RuntimeError, match="a race"):

@@ -34,6 +34,7 @@ def test_add(device, length, dtype):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 def test_masked_load_of_several_programs(device, length, num_warps):
+    """With tiles of any extent."""
     check_masked_load(device, length, num_warps)
 
 
@@ -48,6 +49,7 @@ def test_reduce(device, shape, axis, num_warps):
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_reduction_of_pairs(device, length, num_warps):
+    """A function of two values reduces tiles of any extent."""
     check_reduction_of_pairs(device, length, num_warps)
 
 

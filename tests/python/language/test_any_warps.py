@@ -34,6 +34,7 @@ def test_every_number(device, length, num_warps):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("num_warps", WARPS)
 def test_masked_load_of_several_programs(device, length, num_warps):
+    """With any number of warps."""
     check_masked_load(device, length, num_warps)
 
 
@@ -48,6 +49,7 @@ def test_reduce(device, shape, axis, num_warps):
 @pytest.mark.parametrize("num_warps", WARPS)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_reduction_of_pairs(device, length, num_warps):
+    """A function of two values reduces over any number of warps."""
     check_reduction_of_pairs(device, length, num_warps)
 
 

@@ -257,6 +257,7 @@ assert name.endswith("@copy") and kernels["copy_kernel"][0]["count"] == 1
 
 
 def test_several_gpus(run, gpus):
+    """Kernels of one scope are counted per GPU."""
     run("""
 other = torch.rand(1000, device="cuda:1")
 start("gpus")
