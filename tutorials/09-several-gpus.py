@@ -37,16 +37,15 @@ RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
 # %%
 # Signalling and waiting
 # ----------------------
-# Each rank has a *signal pad* in its memory: flags, in groups (*slots*) of RANKS words, one word per
-# rank. A rank signals another one by storing to its own word in the other's pad; so a rank polls its
-# own memory, which costs nothing on the links. `pads_ptr` is a table of the addresses of all pads:
-# integers, which the kernel converts to pointers. The value of a flag is the number of the *epoch*,
-# which grows by one with each launch: no flag is ever reset to zero.
+# Each rank has a *signal pad* in its memory: flags, in groups (*slots*) of RANKS words, one word
+# per rank. A rank signals another one by storing to its own word in the other's pad; so a rank
+# polls its own memory, which costs nothing on the links. `pads_ptr` is a table of the addresses of
+# all pads: integers, which the kernel converts to pointers. The value of a flag is the number of
+# the *epoch*, which grows by one with each launch: no flag is ever reset to zero.
 #
-# The store has the order *release*: a program that reads the flag, reads everything that was written
-# before it. The wait has the order *acquire*: nothing that comes after it is read earlier. As both are
-# of different GPUs, the scope is the system, `scope="sys"`; with the default, `"gpu"`, the flag might
-# arrive before the data.
+# The store has the order *release*: a program that reads the flag, reads everything that was
+# written before it. The wait has the order *acquire*: nothing that comes after it is read earlier.
+# The two are of different GPUs, so the scope is `"sys"`; with `"gpu"` the flag might come first.
 
 
 @triton.jit
@@ -70,13 +69,12 @@ def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
 # odd and even epochs have buffers and slots of their own, and if each kernel, before it ends, has
 # waited for a flag of every other rank:
 #
-# * a rank that sets the flag of epoch t + 1 has ended its kernel of epoch t, since the launches of a
-#   GPU run in their order;
+# * a rank that sets the flag of epoch t + 1 has ended its kernel of epoch t: launches run in order;
 # * a kernel of epoch t + 1 ends after it has seen all these flags;
 # * what comes after it, the writing for epoch t + 2, comes after all reads of epoch t.
 #
-# `data` is this rank's memory, of which each epoch has a half; `addresses` are those of all ranks, and
-# likewise for the pads. `table` puts integers where the kernel can read them.
+# `data` is this rank's memory, of which each epoch has a half; `addresses` are those of all ranks,
+# and likewise for the pads. `table` puts integers where the kernel can read them.
 
 
 class Peers:
@@ -114,9 +112,9 @@ def address_table(addresses):
     return on_device(np.array(addresses, np.int64))
 
 
-# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the same
-# size, and `rendezvous` gives it the addresses, in its own address space, of the others' allocations.
-# A tensor starts at the same distance from the start of its allocation on every rank.
+# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the
+# same size, and `rendezvous` gives it the addresses, in its own address space, of the others'
+# allocations. A tensor starts at the same distance from the start of its allocation on every rank.
 
 
 def make_symmetric(elements, slots, dtype):
@@ -175,13 +173,13 @@ def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. Here a program reads the rows of its tile where they are, by the table `shards_ptr`,
 # and waits for the rank that owns them and for no other. Each rank begins with the tiles of its own
-# rows and goes on with those of the next rank: it multiplies while the others get ready, and not all
-# read from the same rank. Every program signals all ranks that its rank has come, though one would do:
-# so none waits for a program that has not started.
+# rows and goes on with those of the next rank: it multiplies while the others get ready, and not
+# all read from the same rank. Every program signals all ranks that its rank has come, though one
+# would do: so none waits for a program that has not started.
 #
-# An address that was loaded could be any number; `multiple_of` promises that rows start at multiples
-# of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than another one
-# where the number happens to be 1 or a multiple of 16.
+# An address that was loaded could be any number; `multiple_of` promises that rows start at
+# multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
+# another one where the number happens to be 1 or a multiple of 16.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -228,7 +226,7 @@ def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
 
 
 def share(peers, x, n):
-    """Copy the n numbers of x to where the other ranks see them in the next epoch; all ranks' places."""
+    """Copy n numbers of x to this rank's half of the next epoch; return the table of all halves."""
     half, table = peers.next_epoch()
     copy_kernel[(triton.cdiv(n, 1024),)](half, x, n, BLOCK=1024)
     return table
@@ -241,10 +239,10 @@ def share(peers, x, n):
 # computes a GEMM A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
 #
 # A program stores its tile to the memory of the rank that owns its rows, where each rank has a
-# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks and
-# adds them up, always in the same order: each run has the same result to the last bit. A rank begins
-# with the tiles of the next rank and ends with its own. So no program waits for one that cannot start
-# because waiting programs fill the GPU: what is waited for has been started before.
+# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks
+# and adds them up, always in the same order: each run has the same result to the last bit. A rank
+# begins with the tiles of the next rank and ends with its own. So no program waits for one that
+# cannot start because waiting programs fill the GPU: what is waited for has been started before.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -252,7 +250,7 @@ def gemm_reduce_scatter_kernel(
     c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A tile of this rank's partial C; a tile of the sum of all partial ones, in its `rows` rows."""
+    """A tile of this rank's partial C, and a tile of its `rows` rows of the sum of all."""
     tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
     pid, tiles = tl.program_id(0), tiles_m * tiles_n
     owner = (rank + 1 + pid // tiles) % RANKS
@@ -295,8 +293,8 @@ def gemm_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
 # All-reduce + RMS norm
 # ---------------------
 # The sum of a row of all ranks, divided by the root of its mean square, as between the layers of a
-# transformer. Each rank reads all rows of the others and adds them up itself: there is one exchange,
-# which for the few rows of a step of decoding is the fastest way.
+# transformer. Each rank reads all rows of the others and adds them up itself: there is one
+# exchange, which for the few rows of a step of decoding is the fastest way.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -363,12 +361,14 @@ def test():
     reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks))
     for epoch in range(4):
         shards, b = draw(epoch, rows, K), draw(10 + epoch, K, N)[RANK]
-        c = all_gather_gemm(gathered, *map(on_device, (shards[RANK], b)), empty(RANKS * rows, N), blocks)  # fmt: skip
+        given = [on_device(x) for x in (shards[RANK], b)]
+        c = all_gather_gemm(gathered, *given, empty(RANKS * rows, N), blocks)
         wide = shards.astype(np.float64)
         check(c, wide.reshape(-1, K) @ b.astype(np.float64))
 
         a, b = draw(20 + epoch, RANKS * rows, K), draw(30 + epoch, K, N)
-        c = gemm_reduce_scatter(reduced, *map(on_device, (a[RANK], b[RANK])), empty(rows, N), blocks)  # fmt: skip
+        given = on_device(a[RANK]), on_device(b[RANK])
+        c = gemm_reduce_scatter(reduced, *given, empty(rows, N), blocks)
         total = sum(a[i].astype(np.float64) @ b[i] for i in range(RANKS))
         check(c, total[RANK * rows : (RANK + 1) * rows])
 
@@ -482,8 +482,8 @@ def benchmark(tokens, provider, case):
 # What to try next
 # ----------------
 # * Write `sem="relaxed"` in `wait_for`, or another scope in `tell`, and run the kernels on emulated
-#   GPUs, which need no GPU (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`):
-#   the error names the two accesses that nothing orders.
+#   GPUs (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`): the error names
+#   the two accesses that nothing orders.
 # * Let each rank reduce some of the rows and gather the norms, for steps of many rows.
 
 
