@@ -21,7 +21,7 @@ def conv2d_kernel(
     DILATION: tl.constexpr, GROUPS: tl.constexpr, HAS_BIAS: tl.constexpr,
     BLOCK_P: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_O: tl.constexpr,
 ):  # fmt: skip
-    """Rows of the product are output pixels, columns output channels of a group."""
+    """Rows of the GEMM are output pixels, columns output channels of a group."""
     group = tl.program_id(2)
     in_c, out_c = IN_C // GROUPS, OUT_C // GROUPS
     pixel = tl.program_id(0) * BLOCK_P + tl.arange(0, BLOCK_P)

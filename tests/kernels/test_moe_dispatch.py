@@ -36,7 +36,7 @@ def bench():
 
 @triton.jit
 def double_kernel(out_ptr, x_ptr, received_ptr, N, RANKS: tl.constexpr, BLOCK: tl.constexpr):
-    """What an expert's product would read: all rows that came, times two."""
+    """What an expert's GEMM would read: all rows that came, times two."""
     rows = tl.sum(tl.load(received_ptr + tl.arange(0, RANKS)))
     for first in range(0, rows * N, BLOCK):
         at = first + tl.arange(0, BLOCK)

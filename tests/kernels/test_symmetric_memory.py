@@ -424,7 +424,7 @@ def multiply_and_tell_kernel(
     c, a, b, flags, M, N, K, WAY: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Writes a tile of the product to another rank's memory, and raises its flag there."""
+    """Writes a tile of the GEMM to another rank's memory, and raises its flag there."""
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
