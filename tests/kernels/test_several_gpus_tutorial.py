@@ -106,6 +106,25 @@ def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # no
             check(c, total[rank * rows : (rank + 1) * rows])
 
 
+def test_other_tiles_after_all_have_ended(make_ranks, tutorial):  # noqa: F811
+    """One memory serves launches with other tiles, whose flags lie elsewhere, if the host waits between."""
+    ranks, rows, N, K = make_ranks(2), 72, 136, 192
+    tiles = [BLOCKS, {**BLOCKS, "BLOCK_M": 32}, {**BLOCKS, "BLOCK_N": 128}, BLOCKS]
+    slots = max(tutorial.reduce_scatter_slots(rows, N, tile) for tile in tiles)
+    exchange = Exchange(tutorial, ranks, 2 * rows * N, slots)
+    b = draw(2, 9, K, N)
+    for epoch, tile in enumerate(tiles):
+        a = draw(2, epoch, 2 * rows, K)
+        multiply = lambda peers, a, b, c, tile=tile: tutorial.gemm_reduce_scatter(
+            peers, a, b, c, tile
+        )
+        exchange.launch(multiply, list(zip(a, b)), (rows, N))
+        ranks.wait()
+        total = (wide(a) @ wide(b)).sum(axis=0)
+        for rank, c in enumerate(exchange.of_epoch(epoch)):
+            check(c, total[rank * rows : (rank + 1) * rows])
+
+
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("rows, n", [(1, 256), (7, 1000)])
 def test_all_reduce_and_norm(make_ranks, tutorial, count, rows, n):  # noqa: F811
