@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pantile as triton
 import pantile.language as tl
-from rank_group import join, leave, load_tutorial
+from rank_group import exchange, join, leave, load_tutorial
 
 tutorial = load_tutorial()
 ON_GPU, RANKS, RANK = tutorial.ON_GPU, tutorial.RANKS, tutorial.RANK
@@ -91,7 +91,7 @@ def double(x):
 
 def summed(x):
     """The sum over the ranks, in place."""
-    tutorial.exchange("all_reduce", x)
+    exchange("all_reduce", x)
     return x
 
 
@@ -99,7 +99,7 @@ def gathered(rows):
     if RANKS == 1:
         return rows
     whole = rows.new_empty(RANKS * rows.shape[0], rows.shape[1])
-    tutorial.exchange("all_gather_into_tensor", whole, rows)
+    exchange("all_gather_into_tensor", whole, rows)
     return whole
 
 
@@ -110,7 +110,7 @@ def all_gather_gemm(tokens, K, N):
     peers = tutorial.make_peers(rows * K, 1)
 
     def library(tile):
-        tutorial.exchange("all_gather_into_tensor", whole, a)
+        exchange("all_gather_into_tensor", whole, a)
         gemm(whole, b, c, tile)
 
     return Case(
@@ -133,7 +133,7 @@ def gemm_reduce_scatter(tokens, K, N):
 
     def library(tile):
         gemm(a, b, part if RANKS > 1 else c, tile)
-        tutorial.exchange("reduce_scatter_tensor", c, part)
+        exchange("reduce_scatter_tensor", c, part)
 
     return Case(
         c,
@@ -185,7 +185,7 @@ def error(case, run, exact):
     case.out[:] = float("nan")
     run()
     found = float(abs(double(case.out) - exact).max() / abs(exact).max())
-    tutorial.exchange("barrier")  # another tile has other flags, which no rank may set yet
+    exchange("barrier")  # another tile has other flags, which no rank may set yet
     return found if found == found else float("inf")
 
 
@@ -272,7 +272,7 @@ def main():
                 case = make(tokens, *sizes)
                 row = {"model": model, "tokens": tokens, "kernel": name, "errors": check(case)}
                 rows.append({**row, **(measure(case, link) if is_timed else {})})
-                tutorial.exchange("barrier")  # no rank frees what another one may still read
+                exchange("barrier")  # no rank frees what another one may still read
     if RANK == 0:
         print(f"{len(rows)} sizes are right on {RANKS} ranks")
         if is_timed:

@@ -27,7 +27,7 @@ import pantile.language as tl
 FILE = Path(__file__).resolve()
 sys.path.insert(0, str(FILE.parent))
 
-from rank_group import join, leave, load_tutorial  # noqa: E402
+from rank_group import exchange, join, leave, load_tutorial  # noqa: E402
 
 tutorial = load_tutorial(FILE.parents[3])
 tell, wait_for = tutorial.tell, tutorial.wait_for
@@ -163,7 +163,7 @@ def check(tokens, N, top_k, experts, epochs=4):
         host = (lambda array: array.cpu().numpy()) if tutorial.ON_GPU else np.asarray
         np.testing.assert_array_equal(host(received), counts)
         np.testing.assert_array_equal(host(out)[: wanted.size].reshape(wanted.shape), wanted)
-    tutorial.exchange("barrier")  # no rank frees memory that another one may still write to
+    exchange("barrier")  # no rank frees memory that another one may still write to
 
 
 def measure(tokens, N, top_k, experts):
@@ -179,14 +179,14 @@ def measure(tokens, N, top_k, experts):
     counts = starts.diff()
     sorted_rows, sent = x[order.long()], counts.tolist()
     all_counts = torch.empty_like(counts)
-    tutorial.exchange("all_to_all_single", all_counts, counts)
+    exchange("all_to_all_single", all_counts, counts)
     got = (all_counts if ranks > 1 else counts).tolist()
 
     def nccl(rows, got, sent):
-        tutorial.exchange("all_to_all_single", out[: sum(got)], rows, got, sent)
+        exchange("all_to_all_single", out[: sum(got)], rows, got, sent)
 
     def whole():
-        tutorial.exchange("all_to_all_single", all_counts, counts)
+        exchange("all_to_all_single", all_counts, counts)
         nccl(x[order.long()], (all_counts if ranks > 1 else counts).tolist(), counts.tolist())
 
     ways = (

@@ -36,6 +36,24 @@ def join(on_gpu=True):
     return own
 
 
+def exchange(collective, *arguments):
+    """A collective operation of torch's, where there are several ranks; by the host's memory under gloo."""
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        return
+    import torch
+
+    distributed = torch.distributed
+    if distributed.get_backend() != "gloo":
+        getattr(distributed, collective)(*arguments)
+        return
+    is_array = [torch.is_tensor(argument) for argument in arguments]
+    on_host = [a.cpu() if array else a for a, array in zip(arguments, is_array, strict=True)]
+    getattr(distributed, collective)(*on_host)
+    for argument, array, copy in zip(arguments, is_array, on_host, strict=True):
+        if array:
+            argument.copy_(copy)
+
+
 def leave():
     """Leave when all ranks have come as far: no rank frees memory that another one may still read."""
     if "WORLD_SIZE" in os.environ:
