@@ -1,4 +1,4 @@
-"""The end of a script that writes a generated file: write it, or compare it if `--check` was given."""
+"""The end of a script that generates a file: write it, or compare it if `--check` was given."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def finish(path, text, faults=()):
     """Print the faults and whether the file was current; return the exit status.
 
-    With `--check` nothing is written, and a file that is not current is a failure. A fault is one always.
+    With `--check` nothing is written, and a file that is not current is a failure. A fault is one
+    always.
     """
     faults = list(faults)
     for fault in faults:

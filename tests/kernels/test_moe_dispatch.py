@@ -1,7 +1,8 @@
 """Dispatch to experts as an all-to-all over symmetric memory: every row, every count, several epochs.
 
-The kernel is that of tests/gpu/bench/moe_dispatch.py. All epochs are launched on all ranks before the
-host waits for any, and a kernel on each rank reads what arrived, with nothing but its stream between.
+The kernel is that of tests/gpu/bench/moe_dispatch.py. All epochs are launched on all ranks before
+the host waits for any, and a kernel on each rank reads what arrived, with nothing but its stream
+between.
 """
 
 import importlib.util

@@ -107,7 +107,7 @@ def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # no
 
 
 def test_other_tiles_after_all_have_ended(make_ranks, tutorial):  # noqa: F811
-    """One memory serves launches with other tiles, whose flags lie elsewhere, if the host waits between."""
+    """One memory serves launches with other tiles and flags if the host waits between."""
     ranks, rows, N, K = make_ranks(2), 72, 136, 192
     tiles = [BLOCKS, {**BLOCKS, "BLOCK_M": 32}, {**BLOCKS, "BLOCK_N": 128}, BLOCKS]
     slots = max(tutorial.reduce_scatter_slots(rows, N, tile) for tile in tiles)

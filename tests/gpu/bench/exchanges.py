@@ -1,13 +1,15 @@
-"""The kernels of tutorial 09 at the sizes of Llama-3 8B and 70B, against NCCL followed by our own kernel.
+"""The kernels of tutorial 09 at the sizes of Llama-3 8B and 70B, against NCCL and our own kernel.
 
     torchrun --nproc-per-node=2 tests/gpu/bench/exchanges.py --json exchanges.json
 
-Both sides take the fastest of the same few tiles and leave their inputs as they were; a time is that of
-the slowest rank. Every element of every kernel is compared with float64 before it is timed. For each size the script says what limits the kernel:
-its GEMM alone, or the bytes that must cross the link, by the bandwidth of a plain copy from a peer, which
-it measures; neither where it takes more than twice as long as both.
+Both sides take the fastest of the same few tiles and leave their inputs as they were; a time is
+that of the slowest rank. Every element of every kernel is compared with float64 before it is timed.
+For each size the script says what limits the kernel: its GEMM alone, or the bytes that must cross
+the link, by the bandwidth of a plain copy from a peer, which it measures; neither where it takes
+more than twice as long as both.
 
-Started alone, or with ranks that share a GPU, it checks and times nothing. Without a GPU sizes are small.
+Started alone, or with ranks that share a GPU, it checks and times nothing. Without a GPU sizes are
+small.
 """
 
 import argparse
@@ -181,7 +183,7 @@ def cases(width, between, heads):
 
 
 def error(case, run, exact):
-    """The largest difference from `exact`, relative to its largest element; infinite if not a number."""
+    """The largest difference from `exact` by its largest element; infinite if not a number."""
     case.out[:] = float("nan")
     run()
     found = float(abs(double(case.out) - exact).max() / abs(exact).max())

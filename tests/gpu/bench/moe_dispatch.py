@@ -2,16 +2,16 @@
 
     torchrun --nproc-per-node=2 tests/gpu/bench/moe_dispatch.py
 
-Rank r has tokens and wants each of them at the ranks that own its experts. How many rows go where is
-known to the kernel alone, from the routing: no rank's host waits for it. The ranks first tell each
-other their counts; then every row is stored where it stays, at the rank that wants it, in the order
-of the ranks that sent them. That is the result of `torch.distributed.all_to_all_single` with sizes
-of the parts, for which the rows have to be sorted and the sizes exchanged before. As no rank stores
-a row before all have come to the epoch, one buffer would do; the tutorial's memory has two.
+Rank r has tokens and wants each of them at the ranks that own its experts. How many rows go where
+is known to the kernel alone, from the routing: no rank's host waits for it. The ranks first tell
+each other their counts; then every row is stored where it stays, at the rank that wants it, in the
+order of the ranks that sent them. That is the result of `torch.distributed.all_to_all_single` with
+sizes of the parts, for which the rows have to be sorted and the sizes exchanged before. As no rank
+stores a row before all have come to the epoch, one buffer would do; the tutorial's memory has two.
 
 The script checks each element, and prints the bandwidth of both: bytes that leave a rank for
-another, by the time of the slowest rank. Started alone, it is one rank; that and ranks that share a GPU
-are checked and not timed.
+another, by the time of the slowest rank. Started alone, it is one rank; that and ranks that share a
+GPU are checked and not timed.
 """
 
 import argparse

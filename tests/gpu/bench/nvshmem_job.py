@@ -1,4 +1,4 @@
-"""NVSHMEM's own library in kernels, by torch's wrappers: each rank puts numbers to the next one and signals.
+"""NVSHMEM's own library in kernels, by torch's wrappers: each rank puts to the next and signals.
 
     torchrun --nproc-per-node=2 -m pantile.compat tests/gpu/bench/nvshmem_job.py
 

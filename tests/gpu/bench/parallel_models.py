@@ -2,10 +2,10 @@
 
     torchrun --nproc-per-node=2 -m pantile.compat tests/gpu/bench/parallel_models.py
 
-Each way trains a transformer for some steps and compares every parameter with the same training of the
-whole model in double precision, on one rank and without a compiler: the ranks must give what one rank
-does. The script says how many kernels each way has compiled. On the CPU, with gloo, Inductor writes C++,
-so that only the distribution is tested there.
+Each way trains a transformer for some steps and compares every parameter with the same training of
+the whole model in double precision, on one rank and without a compiler: the ranks must give what
+one rank does. The script says how many kernels each way has compiled. On the CPU, with gloo,
+Inductor writes C++, so that only the distribution is tested there.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The process group of a measurement's ranks, and the module of tutorial 09, whose kernels they run."""
+"""The process group of a measurement's ranks, and tutorial 09, whose kernels they run."""
 
 import importlib.util
 import os
@@ -19,8 +19,8 @@ def load_tutorial(root=ROOT):
 def join(on_gpu=True):
     """Join the other ranks of a launcher; return whether each rank has a GPU of its own.
 
-    By NCCL where each rank has a GPU. Ranks that share a GPU, for which NCCL is not made, and ranks on the
-    CPU join by gloo: what they compute can be checked, and no time of theirs means anything.
+    By NCCL where each rank has a GPU. Ranks that share a GPU, for which NCCL is not made, and ranks
+    on the CPU join by gloo: what they compute can be checked, and no time of theirs means anything.
     """
     if "WORLD_SIZE" not in os.environ:
         return True
@@ -37,7 +37,7 @@ def join(on_gpu=True):
 
 
 def exchange(collective, *arguments):
-    """A collective operation of torch's, where there are several ranks; by the host's memory under gloo."""
+    """A collective operation where there are several ranks; by the host's memory under gloo."""
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         return
     import torch
@@ -55,7 +55,7 @@ def exchange(collective, *arguments):
 
 
 def leave():
-    """Leave when all ranks have come as far: no rank frees memory that another one may still read."""
+    """Leave when all have come as far: no rank frees memory that another one may still read."""
     if "WORLD_SIZE" in os.environ:
         import torch
 

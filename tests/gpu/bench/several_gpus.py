@@ -1,11 +1,13 @@
-"""All checks and measurements that need several GPUs, one after the other, in less than nine minutes.
+"""All checks and measurements that need several GPUs, in less than nine minutes.
 
 Usage: several_gpus.py [--out FOLDER] [--ranks N] [--only STEP ...] [--minutes 8] [--list]
-How:   a step is a program of its own, most of them under torchrun with a rank per GPU. One that fails or
-       exceeds its time does not stop the others; a step that would begin after the minutes is named.
-       With fewer GPUs than ranks, ranks share a GPU and nothing is timed; without a GPU the ranks of what
-       can run on the CPU run there, at small sizes. So every program is tried where there are no GPUs.
-Gives: a log and, where the step has figures, a JSON file per step in the folder; the table of all steps last.
+How:   a step is a program of its own, most of them under torchrun with a rank per GPU. One that
+       fails or exceeds its time does not stop the others; a step that would begin after the minutes
+       is named. With fewer GPUs than ranks, ranks share a GPU and nothing is timed; without a GPU
+       the ranks of what can run on the CPU run there, at small sizes. So every program is tried
+       where there are no GPUs.
+Gives: a log and, where the step has figures, a JSON file per step in the folder; the table of all
+steps last.
 """
 
 import argparse
@@ -141,8 +143,8 @@ def main():
             begun = time.monotonic()
             ended = run(step, min(step.seconds, left), options.out)
             ends[step.name] = ended, time.monotonic() - begun
-            print(f"##### {step.name}: {ended}", *last_lines(options.out / f"{step.name}.log", ended),
-                  sep="\n", flush=True)  # fmt: skip
+            lines = last_lines(options.out / f"{step.name}.log", ended)
+            print(f"##### {step.name}: {ended}", *lines, sep="\n", flush=True)
     print(f"=== table: {ranks} ranks on {gpus} GPUs")
     for name, (ended, seconds) in ends.items():
         print(f"{name:<10} {seconds:6.1f} s  {ended}")

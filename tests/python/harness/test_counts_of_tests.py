@@ -1,4 +1,4 @@
-"""What scripts/test counts of a report: skipped tests with their reasons, and those that may not be skipped."""
+"""What scripts/test counts of a report: reasons to skip, and tests that may not be skipped."""
 
 import importlib.machinery
 import importlib.util

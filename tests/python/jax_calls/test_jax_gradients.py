@@ -1,4 +1,4 @@
-"""Gradients made of kernels, by `jax.custom_vjp`, against JAX's own of `jax.numpy`: eagerly, compiled, in batches, per device."""
+"""Gradients made of kernels, by `jax.custom_vjp`, against JAX's own gradients of `jax.numpy`."""
 
 import os
 from dataclasses import dataclass
@@ -248,7 +248,7 @@ def varying(x):
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.split])
 def test_gradients_per_device(name, rng):  # noqa: F811
-    """Two devices with half of the rows each: inputs that both have get the sum of both gradients."""
+    """Two devices with half of the rows each; what both have gets the sum of both gradients."""
     case, mesh = CASES[name], mesh_of_two()
     inputs, weight = drawn(case, rng)
     rows, whole = jax.sharding.PartitionSpec("d"), jax.sharding.PartitionSpec()

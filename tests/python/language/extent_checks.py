@@ -1,4 +1,4 @@
-"""Kernels that tests of extents and of numbers of warps share, each with its comparison with NumPy: every element, random data."""
+"""Kernels that tests of extents and of numbers of warps share, each compared with NumPy."""
 
 import numpy as np
 import pantile as triton

@@ -1,4 +1,4 @@
-"""The programs of `tests/gpu/run several-gpus`, as far as they run without GPUs: on the CPU, with gloo, at small sizes."""
+"""The programs of `tests/gpu/run several-gpus`, as far as they run on the CPU, with gloo."""
 
 import importlib.util
 import json

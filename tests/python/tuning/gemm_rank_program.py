@@ -1,12 +1,12 @@
 """One of many processes that tune tutorial 03's GEMM, for `test_tuning_of_the_tutorial.py`.
 
-The argument is JSON: `device` ("emulated" or "cuda"), `folder`, `die_at` (the measurement at which this
-process kills itself). The process appends a line to `compiled` in the folder for each kernel that it
-compiled, and to `measured` for each configuration that it measured, so that those of a killed process
-count. It prints its choice as JSON.
+The argument is JSON: `device` ("emulated" or "cuda"), `folder`, `die_at` (the measurement at which
+this process kills itself). The process appends a line to `compiled` in the folder for each kernel
+that it compiled, and to `measured` for each configuration that it measured, so that those of a
+killed process count. It prints its choice as JSON.
 
-On the emulated GPU a measurement runs the kernel once, and each rank finds other times; on a GPU our
-own clock measures.
+On the emulated GPU a measurement runs the kernel once, and each rank finds other times; on a GPU
+our own clock measures.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Eight processes tune tutorial 03's GEMM with nothing in the cache; two may be killed meanwhile."""
+"""Eight processes tune tutorial 03's GEMM from an empty cache; two may be killed meanwhile."""
 
 import signal
 
