@@ -138,7 +138,9 @@ WAYS = {"DDP": ddp, "FSDP2": fsdp, "tensor parallel": tensor_parallel}
 
 
 def compiler():
-    """Which package `triton` is: Pantile where the script was started through `pantile.compat`."""
+    """What compiles kernels: Pantile where the script was started through `pantile.compat`."""
+    if not ON_GPU:
+        return "Inductor in C++"
     import triton
 
     return triton.__name__

@@ -60,7 +60,7 @@ def steps(ranks, gpus, out):
     as_triton = ["-m", "pantile.compat"]
     figures = lambda name: ["--json", str(out / f"{name}.json")]
     on_rank = lambda *command: under_torchrun(ranks if gpus else 1, *command)
-    tests = ["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "-n", "6" if gpus else "2"]
+    tests = ["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "-n", "6"]
     return [
         Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 60, needs_gpus=ranks),
         Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 130),
@@ -71,7 +71,7 @@ def steps(ranks, gpus, out):
             100,
         ),
         Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 30, needs_gpus=ranks),
-        Step("tests", [*tests, "-m", "gpu" if gpus else "not gpu", *TESTS], 110),
+        Step("tests", [*tests, "-m", "gpu", *TESTS], 110, needs_gpus=1),
     ]
 
 
@@ -136,7 +136,8 @@ def main():
     for step in wanted:
         left = options.minutes * 60 - (time.monotonic() - start)
         if gpus < step.needs_gpus:
-            ends[step.name] = f"not run: needs {step.needs_gpus} GPUs", 0.0
+            needed = "a GPU" if step.needs_gpus == 1 else f"{step.needs_gpus} GPUs"
+            ends[step.name] = f"not run: needs {needed}", 0.0
         elif left < 20:
             ends[step.name] = "not run: no time was left", 0.0
         else:
