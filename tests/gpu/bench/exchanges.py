@@ -267,7 +267,7 @@ def main():
     options = parser.parse_args()
     is_timed = join(ON_GPU) and RANKS > 1
     link = link_bandwidth() if is_timed else 0.0
-    # Ranks that share a GPU exchange by the host, which is slow: up to 512 tokens are enough to check.
+    # Ranks that share a GPU exchange by the host, which is slow: 512 tokens are enough to check.
     all_tokens = options.tokens or (TOKENS if is_timed else TOKENS[:4])
     rows = []
     for model in options.models:
