@@ -14,6 +14,7 @@ source_suffix = {".md": "markdown"}
 root_doc = "index"
 nitpicky = True
 highlight_language = "python"
+smartquotes = False  # strings of code stand in plain text, too
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"

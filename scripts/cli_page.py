@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from generated_page import finish
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/pantilec.md"
 INTRODUCTION = """# The command line
@@ -91,15 +93,8 @@ def undocumented():
 
 def main():
     """Write the page, or say that it would change."""
-    missing = list(undocumented())
-    for flag in missing:
-        print(f"`{flag}` does not say what it means")
-    text = page()
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if missing or (not current and "--check" in sys.argv) else 0
+    missing = [f"`{flag}` does not say what it means" for flag in undocumented()]
+    return finish(PAGE, page(), missing)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ import sys
 from pathlib import Path
 
 import cpp_headers
+from generated_page import finish
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cpp-reference.md"
-INTRODUCTION = """# Names of the C++ library
+INTRODUCTION = """# C++ API reference
 
-Written by `scripts/cpp_page.py` from the headers. [The C++ interface](cpp.md) shows how these names go together.
+Written by `scripts/cpp_page.py` from the headers. [The C++ API](cpp.md) shows how these names go together.
 Where a function returns a `Result`, an `Error` says why it failed; no function throws.
 """
 RECORDS = ("struct", "class", "enum class", "enum")
@@ -118,15 +119,12 @@ def page():
 
 def main():
     """Write the page, or say that it would change."""
-    missing = [m for _, _, _, found in cpp_headers.headers() for m in undocumented(found)]
-    for name in missing:
-        print(f"compiler/include/pantile: `{name}` has no comment that says what it means")
-    text = page()
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if missing or (not current and "--check" in sys.argv) else 0
+    missing = [
+        f"compiler/include/pantile: `{name}` has no comment that says what it means"
+        for _, _, _, found in cpp_headers.headers()
+        for name in undocumented(found)
+    ]
+    return finish(PAGE, page(), missing)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,16 @@ def heading(page):
 # ===-- pages -------------------------------------------------------------------------------===
 
 
+def append_list(folder):
+    """Have the pages of a folder follow its README, in the order in which that links to them."""
+    readme = folder / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([a-z][\w-]*)\.md\)", text)
+    rest = sorted({path.stem for path in folder.glob("[a-z]*.md")} - {*linked})
+    pages = "\n".join(dict.fromkeys([*linked, *rest]))
+    readme.write_text(f"{text}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n", encoding="utf-8")
+
+
 def list_the_rest(index):
     """Let the `*` of the last list stand for the pages that no other list has."""
     text = index.read_text(encoding="utf-8")
@@ -144,9 +154,7 @@ def write_sources():
         page.write_text(link_to_pages(page.read_text(encoding="utf-8")), encoding="utf-8")
     write_tutorials()
     for folder in ("reference", "decisions"):
-        pages = sorted(path.stem for path in (SOURCE / folder).glob("[a-z]*.md"))
-        with open(SOURCE / folder / "README.md", "a", encoding="utf-8") as file:
-            file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
+        append_list(SOURCE / folder)
     list_the_rest(SOURCE / "index.md")
 
 

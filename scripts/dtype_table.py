@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from generated_page import finish
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "compiler/include/pantile/Dtypes.def"
 BINDING = ROOT / "python/binding/Arguments.cpp"
@@ -63,13 +65,7 @@ def quoted(value):
 
 def main():
     """Write the module, or say that it would change."""
-    text = module()
-    current = MODULE.exists() and MODULE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        MODULE.write_text(text, encoding="utf-8")
-    if not current:
-        print(f"{MODULE.relative_to(ROOT)} was stale")
-    return 1 if not current and "--check" in sys.argv else 0
+    return finish(MODULE, module())
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def draw_matmul(rows):
     points = [(row["size"], row["tflops"]) for row in rows]
     title = "fp16 GEMM, M = N = K, NVIDIA H200"
     draw(DOCS / "images/matmul.svg", title, "TFLOP/s", points)
-    draw(DOCS / "images/tutorials/03-product.svg", title, "TFLOP/s", points)
+    draw(DOCS / "images/tutorials/03-gemm.svg", title, "TFLOP/s", points)
 
 
 def print_shares(rows):

@@ -15,10 +15,12 @@ import sys
 import types
 from pathlib import Path
 
+from generated_page import finish
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/python-reference.md"
 
-INTRODUCTION = """# Names of the Python package
+INTRODUCTION = """# Python API reference
 
 Written by `scripts/python_page.py` from the docstrings. [The Python package](python.md) shows how these names go together; what kernels call is in the [reference of the language](reference/README.md), and settings are in a [table](knobs.md).
 """
@@ -133,7 +135,9 @@ def rendered(docstring):
             continue
         elif section and line and not line.startswith(" "):
             names, _, kind = line.partition(" : ")
-            out.append(f"- `{names}`" + (f" ({kind})" if kind else ""))
+            end = ":" if following.startswith(" ") else ""
+            names = ", ".join(f"`{name}`" for name in names.split(", "))
+            out.append(f"- {names}" + (f" ({kind})" if kind else "") + end)
         elif section and line:
             out.append(f"  {line.strip()}")
         else:
@@ -210,15 +214,7 @@ def differences():
 
 def main():
     """Write the page, or say that it would change."""
-    wrong = list(differences())
-    for line in wrong:
-        print(line)
-    text = page()
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not current and "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
-    return 1 if wrong or (not current and "--check" in sys.argv) else 0
+    return finish(PAGE, page(), differences())
 
 
 if __name__ == "__main__":

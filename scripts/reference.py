@@ -300,7 +300,7 @@ def pages():
     index = [f"- [{text.splitlines()[0][2:]}]({path.name})" for path, text in result.items()]
     result[PAGES / "README.md"] = "\n".join(
         [
-            "# Reference of the kernel language",
+            "# Language reference",
             "",
             "Written by `scripts/reference.py` from the compiler's tables; `help(tl.load)` and editors show the same.",
             "",

@@ -29,9 +29,9 @@ except ImportError:
 # ------------
 # `z = x + y` in NumPy is a loop over all elements, written in C and run by one core. A GPU has more
 # than a hundred processors, each with its own registers and its own fast memory, and it is quick
-# only when all of them have something to do. So we cut the vectors into blocks of, say, 1024
-# elements and describe what happens to *one* block. That description is the kernel. Running it once
-# for one block is called a *program*; the hardware runs as many programs at a time as fit, in any
+# only when all of them have something to do. So we cut the vectors into tiles of, say, 1024
+# elements and describe what happens to *one* tile. That description is the kernel. Running it once
+# for one tile is called a *program*; the hardware runs as many programs at a time as fit, in any
 # order.
 #
 # In NumPy the same idea would be
@@ -46,13 +46,13 @@ except ImportError:
 # text. Where NumPy code would receive arrays, a kernel receives *pointers*, the addresses of the
 # first elements.
 #
-# * `tl.program_id(0)` says which block this program owns.
+# * `tl.program_id(0)` says which tile this program owns.
 # * `tl.arange(0, BLOCK_SIZE)` is a vector of numbers, as in NumPy. Such small arrays, which live in
 #   registers, are called *tiles*; their sizes are powers of two and known when the kernel is
 #   compiled, hence `tl.constexpr`.
 # * `x_ptr + offsets` is a tile of addresses, one for each element. `tl.load` fetches what lies
 #   there, `tl.store` writes.
-# * The last block may reach past the end of the vectors. Lanes whose `mask` is false neither read
+# * The last tile may reach past the end of the vectors. Lanes whose `mask` is false neither read
 #   nor write.
 
 
@@ -69,7 +69,7 @@ def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
 # %%
 # The wrapper
 # -----------
-# `add_kernel[grid](...)` starts the programs. The grid is how many there are: one for each block,
+# `add_kernel[grid](...)` starts the programs. The grid is how many there are: one for each tile,
 # the last one perhaps partly filled, which is what `cdiv` (division, rounded up) counts. Here the
 # grid is a function of the kernel's compile-time parameters, so that it follows `BLOCK_SIZE`.
 #
@@ -95,7 +95,7 @@ def random_vector(size):
 # %%
 # Unit test
 # ---------
-# A length that is no multiple of the block exercises the mask. One addition is rounded once, on
+# A length that is no multiple of the tile exercises the mask. One addition is rounded once, on
 # both sides in the same way, so that the results must be equal to the last bit.
 
 
@@ -144,7 +144,7 @@ def benchmark(size, provider):
 # * Compute `a * x + y` with a number `a` as a further parameter. How many bytes does it move?
 # * Give `add` vectors of different types. Which type has the sum?
 # * Leave the mask away and run with `PANTILE_CHECK=bounds` on the CPU: what is reported, and where?
-# * Try blocks of 64 and of 16384 elements. Small ones leave each program too little to do; what
+# * Try tiles of 64 and of 16384 elements. Small ones leave each program too little to do; what
 #   happens at the other end?
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ def benchmark(M, N, provider):
 # ----------------
 # * Compute the logarithm of the softmax, `x - max - log(sum(exp(x - max)))`, without the division.
 # * Fuse more: scale the input by a factor, or set elements above the diagonal to minus infinity.
-# * Rows of millions of elements do not fit one tile. Walk over the row in blocks, keeping a running
+# * Rows of millions of elements do not fit one tile. Walk over the row in tiles, keeping a running
 #   maximum and a running sum, and correct the sum whenever the maximum grows. Tutorial 06 uses
 #   exactly this.
 

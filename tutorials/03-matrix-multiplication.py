@@ -2,14 +2,14 @@
 Matrix multiplication
 =====================
 
-A product C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in
+A GEMM, C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in
 a few dozen lines. You will see
 
-* how a product is cut into blocks, and why blocks should be large;
+* how a GEMM is cut into tiles, and why tiles should be large;
 * tiles of addresses for matrices whose strides are known only at run time;
 * an order of the programs that keeps what they share in the cache;
 * a choice among configurations by measurement;
-* an activation that is fused into the product, so that C is written once.
+* an activation that is fused into the epilogue, so that C is written once.
 
 With torch and a GPU the script runs there; otherwise it runs on the CPU, on NumPy arrays, at small
 sizes.
@@ -30,8 +30,8 @@ if not ON_GPU:
 # %%
 # Tiles
 # -----
-# A GEMM, the product of two matrices, of 4096 × 4096 has 137 billion operations on 100 MB of data: more than
-# a thousand for each byte. A GPU can do about two hundred in the time that it takes to fetch a
+# A GEMM of 4096 × 4096 matrices has 137 billion operations on 100 MB of data: more than a thousand
+# for each byte. A GPU can do about two hundred in the time that it takes to fetch a
 # byte, so that the arithmetic is the limit, *if* each byte that was fetched is used often. A
 # program that computed one element of C would read a row and a column, and use each number once.
 #
@@ -130,8 +130,8 @@ def matmul_kernel(
     GROUP_SIZE_M: tl.constexpr,
     ACTIVATION: tl.constexpr,
 ):
-    """One block of C = A·B; A is M×K, B is K×N, C is M×N."""
-    # Which block: groups of GROUP_SIZE_M rows of blocks, column by column inside a group. The last
+    """One tile of C = A·B; A is M×K, B is K×N, C is M×N."""
+    # Which tile: groups of GROUP_SIZE_M rows of tiles, column by column inside a group. The last
     # group may be lower.
     pid = tl.program_id(axis=0)
     num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)
@@ -143,7 +143,7 @@ def matmul_kernel(
     pid_m = first_pid_m + (pid % num_pid_in_group) % group_size_m
     pid_n = (pid % num_pid_in_group) // group_size_m
 
-    # The first blocks of A and B.
+    # The first tiles of A and B.
     offs_am = (pid_m * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)) % M
     offs_bn = (pid_n * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)) % N
     offs_k = tl.arange(0, BLOCK_SIZE_K)
@@ -238,11 +238,11 @@ def test():
     ours, library = matmul(a, b), library_matmul(a, b)
     print(f"ours:\n{ours}\nlibrary:\n{library}")
     assert triton.testing.allclose(ours, library, atol=0.0625, rtol=0), (
-        "the product differs from the library's"
+        "the GEMM differs from the library's"
     )
     activated = library_leaky_relu(library)
     assert triton.testing.allclose(matmul(a, b, "leaky_relu"), activated, atol=0.0625), (
-        "the fused product differs"
+        "the GEMM with its activation differs"
     )
     print(f"ours and the library agree on {'the GPU' if ON_GPU else 'the CPU'}")
 

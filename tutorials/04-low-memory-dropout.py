@@ -68,7 +68,7 @@ def seeded_dropout_kernel(x_ptr, output_ptr, n_elements, p, seed, BLOCK_SIZE: tl
 # Ten rounds of scrambling are some eighty instructions, more than the memory gives time for: the
 # kernel above is bound by arithmetic. But a Philox call gives four numbers, of which `tl.rand`
 # drops three. `tl.rand4x` gives all of them. Which element gets which number is our choice, as long
-# as the forward and the backward pass agree: here a program takes four neighbouring blocks, one for
+# as the forward and the backward pass agree: here a program takes four neighbouring tiles, one for
 # each of the four tiles of numbers, so that every access stays contiguous.
 
 

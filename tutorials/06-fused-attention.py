@@ -4,12 +4,12 @@ Fused attention, forward and backward
 
 Attention compares every query with every key: for sequences of L tokens that is a matrix of L × L
 scores for each head. Computing it with three library calls writes and reads that matrix several
-times. Computed block by block it never exists: the method is FlashAttention (Dao, Fu, Ermon, Rudra
+times. Computed tile by tile it never exists: the method is FlashAttention (Dao, Fu, Ermon, Rudra
 and Ré, 2022; Dao, 2023), on the softmax in one pass of Milakov and Gimelshein (2018). You will see
 
 * a softmax over a row that is never complete;
-* loops with two products, one of which takes its operand from registers;
-* a causal mask that costs only where it cuts through a block;
+* loops with two dots, one of which takes its operand from registers;
+* a causal mask that costs only where it cuts through a tile;
 * a backward pass that computes the scores again instead of storing them.
 
 Tutorials 02 and 03 should come first. With torch and a GPU the script runs there; otherwise it runs
@@ -298,7 +298,7 @@ def empty(like, *shape, dtype=None):
 
 
 def forward_blocks(length, depth, causal):
-    """Large blocks read K and V less often; of small ones several share an SM, and one
+    """Large tiles read K and V less often; of small ones several share an SM, and one
     multiplies while another waits."""
     if depth == 128:
         return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2)
@@ -310,7 +310,7 @@ def forward_blocks(length, depth, causal):
 def attention_forward(q, k, v, causal, scale, config=None):
     """Output and lse; q, k and v are (heads, length, depth), with a length that 128 divides."""
     heads, length, depth = q.shape
-    assert length % 128 == 0, "the length must be a multiple of the blocks"
+    assert length % 128 == 0, "the length must be a multiple of the tiles"
     config = config or forward_blocks(length, depth, causal)
     o, lse = empty(q, *q.shape), empty(q, heads, length, dtype="float32")
     forward_kernel[(triton.cdiv(length, config["BLOCK_M"]), heads)](
@@ -439,8 +439,8 @@ def benchmark(length, provider, depth, causal, direction):
         o, lse = attention_forward(q, k, v, causal, scale)
         run = lambda: attention_backward(g, q, k, v, o, lse, causal, scale)
     ms = triton.testing.do_bench(run, warmup=10, rep=50, return_mode="median")
-    products = (2 if direction == "forward" else 5) * (0.5 if causal else 1)
-    return products * 2 * BATCH_HEADS * length**2 * depth / ms * 1e-9
+    dots = (2 if direction == "forward" else 5) * (0.5 if causal else 1)
+    return dots * 2 * BATCH_HEADS * length**2 * depth / ms * 1e-9
 
 
 # %%

@@ -2,14 +2,14 @@
 Several GPUs
 ============
 
-A layer that is spread over several GPUs alternates between products, of which each GPU computes its
-share, and exchanges. Run one after the other, the tensor cores rest during the exchange, and the
-links between the GPUs during the product. Here both are one kernel, that reads and writes the memory
+A layer that is split over several GPUs alternates between GEMMs, of which each GPU computes a part,
+and collectives. Run one after the other, the tensor cores are idle during the collective, and the
+links between the GPUs during the GEMM. Here both are one kernel, which reads and writes the memory
 of the other GPUs by plain loads and stores. You will see
 
 * memory that all ranks reach, and how a program signals to another rank and waits for it;
-* why two buffers in turn need no barrier;
-* all-gather + product, product + reduce-scatter, and all-reduce + RMS norm, each in one kernel.
+* why two alternating buffers need no barrier;
+* all-gather + GEMM, GEMM + reduce-scatter, and all-reduce + RMS norm, each in one kernel.
 
 Start it with a process per GPU:
 
@@ -37,46 +37,44 @@ RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
 # %%
 # Signalling and waiting
 # ----------------------
-# Each rank has a *pad* in its memory: flags, of which a group of RANKS words, a *slot*, has one for
-# each rank. A rank signals another one by storing to its own word in the other's pad; so a rank waits
-# by looking at its own memory, which costs nothing on the links. `pads_ptr` is a table with the
-# addresses of all pads: integers, of which the kernel makes pointers. The value of a flag is the
-# number of the *turn*, which grows by one with each launch: no flag is ever put back to zero.
+# Each rank has a *signal pad* in its memory: flags, in groups (*slots*) of RANKS words, one word
+# per rank. A rank signals another one by storing to its own word in the other's pad; so a rank
+# polls its own memory, which costs nothing on the links. `pads_ptr` is a table of the addresses of
+# all pads: integers, which the kernel converts to pointers. The value of a flag is the number of
+# the *epoch*, which grows by one with each launch: no flag is ever reset to zero.
 #
-# The store has the order *release*: a program that reads the flag, reads everything that was written
-# before it. The wait has the order *acquire*: nothing that comes after it is read earlier. As both are
-# of different GPUs, the scope is the system, `scope="sys"`; with the default, `"gpu"`, the flag might
-# arrive before the data.
+# The store has the order *release*: a program that reads the flag, reads everything that was
+# written before it. The wait has the order *acquire*: nothing that comes after it is read earlier.
+# The two are of different GPUs, so the scope is `"sys"`; with `"gpu"` the flag might come first.
 
 
 @triton.jit
-def tell(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
-    """Tell `peers`, a rank or a tile of ranks, that this one has come to turn `turn`."""
+def tell(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
+    """Tell `peers`, a rank or a tile of ranks, that this one has come to epoch `epoch`."""
     pads = tl.load(pads_ptr + peers).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(pads + slot * RANKS + rank, turn, sem="release", scope="sys")
+    tl.atomic_store(pads + slot * RANKS + rank, epoch, sem="release", scope="sys")
 
 
 @triton.jit
-def wait_for(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
-    """Wait until `peers` have told this rank that they have come to turn `turn`."""
+def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
+    """Wait until `peers` have told this rank that they have come to epoch `epoch`."""
     pad = tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_poll(pad + slot * RANKS + peers, turn, sem="acquire", scope="sys")
+    tl.atomic_poll(pad + slot * RANKS + peers, epoch, sem="acquire", scope="sys")
 
 
 # %%
 # Two alternating buffers
 # -----------------------
 # A rank may overwrite what it has shared when all others have read it. It need not wait for that if
-# odd and even turns have buffers and slots of their own, and if each kernel, before it ends, has
+# odd and even epochs have buffers and slots of their own, and if each kernel, before it ends, has
 # waited for a flag of every other rank:
 #
-# * a rank that sets the flag of turn t + 1 has ended its kernel of turn t, since the launches of a
-#   GPU run in their order;
-# * a kernel of turn t + 1 ends after it has seen all these flags;
-# * what comes after it, the writing for turn t + 2, comes after all reads of turn t.
+# * a rank that sets the flag of epoch t + 1 has ended its kernel of epoch t: launches run in order;
+# * a kernel of epoch t + 1 ends after it has seen all these flags;
+# * what comes after it, the writing for epoch t + 2, comes after all reads of epoch t.
 #
-# `data` is this rank's memory, of which each turn has a half; `addresses` are those of all ranks, and
-# likewise for the pads. `table` puts integers where the kernel can read them.
+# `data` is this rank's memory, of which each epoch has a half; `addresses` are those of all ranks,
+# and likewise for the pads. `table` puts integers where the kernel can read them.
 
 
 class Peers:
@@ -88,16 +86,16 @@ class Peers:
         half = data.nbytes // 2
         self.tables = [table([address + half * i for address in addresses]) for i in range(2)]
         self.pads = table(pad_addresses)
-        self.turn = 0
+        self.epoch = 0
 
-    def next_turn(self):
-        """The half of this rank's memory for the next turn, and the table of all ranks' halves."""
-        self.turn += 1
-        return self.halves[self.turn % 2], self.tables[self.turn % 2]
+    def next_epoch(self):
+        """The half of this rank's memory for the next epoch, and the table of all ranks' halves."""
+        self.epoch += 1
+        return self.halves[self.epoch % 2], self.tables[self.epoch % 2]
 
 
 def make_peers(elements, slots, dtype="float16"):
-    """Memory for `elements` numbers and `slots` slots for each of two turns."""
+    """Memory for `elements` numbers and `slots` slots for each of two epochs."""
     assert RANKS & (RANKS - 1) == 0, "the kernels have tiles of ranks: a power of 2"
     if RANKS > 1:
         return make_symmetric(elements, slots, getattr(torch, dtype))
@@ -114,9 +112,9 @@ def address_table(addresses):
     return on_device(np.array(addresses, np.int64))
 
 
-# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the same
-# size, and `rendezvous` gives it the addresses, in its own address space, of the others' allocations.
-# A tensor starts at the same distance from the start of its allocation on every rank.
+# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the
+# same size, and `rendezvous` gives it the addresses, in its own address space, of the others'
+# allocations. A tensor starts at the same distance from the start of its allocation on every rank.
 
 
 def make_symmetric(elements, slots, dtype):
@@ -142,7 +140,7 @@ def make_symmetric(elements, slots, dtype):
 
 
 @triton.jit
-def tile_of_product(
+def gemm_tile(
     a_ptr, b_ptr, m, n, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
@@ -175,22 +173,22 @@ def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. Here a program reads the rows of its tile where they are, by the table `shards_ptr`,
 # and waits for the rank that owns them and for no other. Each rank begins with the tiles of its own
-# rows and goes on with those of the next rank: it multiplies while the others get ready, and not all
-# read from the same rank. Every program signals all ranks that its rank has come, though one would do:
-# so none waits for a program that has not started.
+# rows and goes on with those of the next rank: it multiplies while the others get ready, and not
+# all read from the same rank. Every program signals all ranks that its rank has come, though one
+# would do: so none waits for a program that has not started.
 #
-# An address that was loaded could be any number; `multiple_of` promises that rows start at multiples
-# of 16 bytes. `do_not_specialize` has one kernel for all ranks and turns, rather than another one
-# where the number happens to be 1 or a multiple of 16.
+# An address that was loaded could be any number; `multiple_of` promises that rows start at
+# multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
+# another one where the number happens to be 1 or a multiple of 16.
 
 
-@triton.jit(do_not_specialize=["rank", "turn"])
-def all_gather_matmul_kernel(
-    c_ptr, b_ptr, shards_ptr, pads_ptr, rank, turn, rows, N, K, RANKS: tl.constexpr,
+@triton.jit(do_not_specialize=["rank", "epoch"])
+def all_gather_gemm_kernel(
+    c_ptr, b_ptr, shards_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Of C = A·B, a tile; each rank has `rows` rows of A."""
-    tell(pads_ptr, turn % 2, rank, tl.arange(0, RANKS), turn, RANKS)
+    tell(pads_ptr, epoch % 2, rank, tl.arange(0, RANKS), epoch, RANKS)
     tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
     pid = tl.program_id(0)
     owner = (rank + pid // (tiles_m * tiles_n)) % RANKS
@@ -198,8 +196,8 @@ def all_gather_matmul_kernel(
 
     a_ptr = tl.load(shards_ptr + owner).to(tl.pointer_type(b_ptr.dtype.element_ty))
     a_ptr = tl.multiple_of(a_ptr, 16)
-    wait_for(pads_ptr, turn % 2, rank, owner, turn, RANKS)
-    tile = tile_of_product(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    wait_for(pads_ptr, epoch % 2, rank, owner, epoch, RANKS)
+    tile = gemm_tile(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
     c_ptr += tl.cast(owner, tl.int64) * rows * N
@@ -209,14 +207,14 @@ def all_gather_matmul_kernel(
 BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
 
 
-def all_gather_matmul(peers, a, b, c, blocks=BLOCKS):
+def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
     """C = A·B, where `a` are this rank's rows of A."""
     (rows, K), N = a.shape, b.shape[1]
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
     shards = share(peers, a, rows * K)
     tiles = triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
-    all_gather_matmul_kernel[(peers.count * tiles,)](
-        c, b, shards, peers.pads, peers.rank, peers.turn, rows, N, K, RANKS=peers.count, **blocks
+    all_gather_gemm_kernel[(peers.count * tiles,)](
+        c, b, shards, peers.pads, peers.rank, peers.epoch, rows, N, K, RANKS=peers.count, **blocks
     )
     return c
 
@@ -228,8 +226,8 @@ def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
 
 
 def share(peers, x, n):
-    """Copy the n numbers of x to where the other ranks see them in the next turn; all ranks' places."""
-    half, table = peers.next_turn()
+    """Copy n numbers of x to this rank's half of the next epoch; return the table of all halves."""
+    half, table = peers.next_epoch()
     copy_kernel[(triton.cdiv(n, 1024),)](half, x, n, BLOCK=1024)
     return table
 
@@ -241,35 +239,35 @@ def share(peers, x, n):
 # computes a GEMM A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
 #
 # A program stores its tile to the memory of the rank that owns its rows, where each rank has a
-# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks and
-# adds them up, always in the same order: each run has the same result to the last bit. A rank begins
-# with the tiles of the next rank and ends with its own. So no program waits for one that cannot start
-# because waiting programs fill the GPU: what is waited for has been started before.
+# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks
+# and adds them up, always in the same order: each run has the same result to the last bit. A rank
+# begins with the tiles of the next rank and ends with its own. So no program waits for one that
+# cannot start because waiting programs fill the GPU: what is waited for has been started before.
 
 
-@triton.jit(do_not_specialize=["rank", "turn"])
-def matmul_reduce_scatter_kernel(
-    c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, turn, rows, N, K, RANKS: tl.constexpr,
+@triton.jit(do_not_specialize=["rank", "epoch"])
+def gemm_reduce_scatter_kernel(
+    c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Of this rank's product, a tile; of the sum of all ranks' products, a tile of its `rows` rows."""
+    """A tile of this rank's partial C, and a tile of its `rows` rows of the sum of all."""
     tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
     pid, tiles = tl.program_id(0), tiles_m * tiles_n
     owner = (rank + 1 + pid // tiles) % RANKS
     m, n = pid % tiles_m, pid // tiles_m % tiles_n
     a_ptr += tl.cast(owner, tl.int64) * rows * K
-    tile = tile_of_product(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    tile = gemm_tile(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
     part_ptr = tl.load(parts_ptr + owner).to(tl.pointer_type(c_ptr.dtype.element_ty))
     part_ptr = tl.multiple_of(part_ptr, 16)
     part = tl.cast(rows, tl.int64) * N
     tl.store(part_ptr + rank * part + at, tile.to(c_ptr.dtype.element_ty), mask)
-    slot = turn % 2 * tiles + pid % tiles
-    tell(pads_ptr, slot, rank, owner, turn, RANKS)
+    slot = epoch % 2 * tiles + pid % tiles
+    tell(pads_ptr, slot, rank, owner, epoch, RANKS)
 
     if owner == rank:
-        wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), turn, RANKS)
+        wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
         total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for peer in range(RANKS):
             total += tl.load(part_ptr + peer * part + at, mask)
@@ -280,13 +278,13 @@ def reduce_scatter_slots(rows, N, blocks=BLOCKS):
     return triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
 
 
-def matmul_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
+def gemm_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
     """This rank's rows of the sum of all ranks' A·B."""
     K, (rows, N) = a.shape[1], c.shape
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
-    _, parts = peers.next_turn()
-    matmul_reduce_scatter_kernel[(peers.count * reduce_scatter_slots(rows, N, blocks),)](
-        c, a, b, parts, peers.pads, peers.rank, peers.turn, rows, N, K, RANKS=peers.count, **blocks
+    _, parts = peers.next_epoch()
+    gemm_reduce_scatter_kernel[(peers.count * reduce_scatter_slots(rows, N, blocks),)](
+        c, a, b, parts, peers.pads, peers.rank, peers.epoch, rows, N, K, RANKS=peers.count, **blocks
     )
     return c
 
@@ -295,23 +293,23 @@ def matmul_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
 # All-reduce + RMS norm
 # ---------------------
 # The sum of a row of all ranks, divided by the root of its mean square, as between the layers of a
-# transformer. Each rank reads all rows of the others and adds them up itself: there is one exchange,
-# which for the few rows of a step of decoding is the fastest way.
+# transformer. Each rank reads all rows of the others and adds them up itself: there is one
+# exchange, which for the few rows of a step of decoding is the fastest way.
 
 
-@triton.jit(do_not_specialize=["rank", "turn"])
+@triton.jit(do_not_specialize=["rank", "epoch"])
 def all_reduce_rms_norm_kernel(
-    y_ptr, weight_ptr, rows_ptr, pads_ptr, rank, turn, n, eps, RANKS: tl.constexpr,
+    y_ptr, weight_ptr, rows_ptr, pads_ptr, rank, epoch, n, eps, RANKS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """A row: the norm of the sum of all ranks' rows."""
     peers = tl.arange(0, RANKS)
-    tell(pads_ptr, turn % 2, rank, peers, turn, RANKS)
+    tell(pads_ptr, epoch % 2, rank, peers, epoch, RANKS)
     column = tl.arange(0, BLOCK)
     at, mask = tl.program_id(0).to(tl.int64) * n + column, column < n
     weight = tl.load(weight_ptr + column, mask)
 
-    wait_for(pads_ptr, turn % 2, rank, peers, turn, RANKS)
+    wait_for(pads_ptr, epoch % 2, rank, peers, epoch, RANKS)
     total = tl.zeros((BLOCK,), tl.float32)
     for peer in range(RANKS):
         row_ptr = tl.load(rows_ptr + peer).to(tl.pointer_type(y_ptr.dtype.element_ty))
@@ -325,7 +323,7 @@ def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
     rows, n = x.shape
     places_of_rows = share(peers, x, rows * n)
     all_reduce_rms_norm_kernel[(rows,)](
-        y, weight, places_of_rows, peers.pads, peers.rank, peers.turn, n, eps,
+        y, weight, places_of_rows, peers.pads, peers.rank, peers.epoch, n, eps,
         RANKS=peers.count, BLOCK=triton.next_power_of_2(n), num_warps=8,
     )  # fmt: skip
     return y
@@ -335,7 +333,7 @@ def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
 # Unit test
 # ---------
 # All ranks draw the numbers of all ranks, from the same seed, so that each can compute what it must
-# get, in double precision. Four turns use each buffer twice.
+# get, in double precision. Four epochs use each buffer twice.
 
 
 def draw(seed, *shape):
@@ -361,18 +359,20 @@ def test():
     blocks = BLOCKS if ON_GPU else dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
     gathered, normed = make_peers(rows * K, 1), make_peers(rows * K, 1)
     reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks))
-    for turn in range(4):
-        shards, b = draw(turn, rows, K), draw(10 + turn, K, N)[RANK]
-        c = all_gather_matmul(gathered, *map(on_device, (shards[RANK], b)), empty(RANKS * rows, N), blocks)  # fmt: skip
+    for epoch in range(4):
+        shards, b = draw(epoch, rows, K), draw(10 + epoch, K, N)[RANK]
+        given = [on_device(x) for x in (shards[RANK], b)]
+        c = all_gather_gemm(gathered, *given, empty(RANKS * rows, N), blocks)
         wide = shards.astype(np.float64)
         check(c, wide.reshape(-1, K) @ b.astype(np.float64))
 
-        a, b = draw(20 + turn, RANKS * rows, K), draw(30 + turn, K, N)
-        c = matmul_reduce_scatter(reduced, *map(on_device, (a[RANK], b[RANK])), empty(rows, N), blocks)  # fmt: skip
+        a, b = draw(20 + epoch, RANKS * rows, K), draw(30 + epoch, K, N)
+        given = on_device(a[RANK]), on_device(b[RANK])
+        c = gemm_reduce_scatter(reduced, *given, empty(rows, N), blocks)
         total = sum(a[i].astype(np.float64) @ b[i] for i in range(RANKS))
         check(c, total[RANK * rows : (RANK + 1) * rows])
 
-        weight = draw(40 + turn, K)[0]
+        weight = draw(40 + epoch, K)[0]
         y = all_reduce_rms_norm(normed, *map(on_device, (shards[RANK], weight)), empty(rows, K))
         check(y, normalised(wide.sum(axis=0), weight))
     if RANKS > 1:
@@ -423,7 +423,7 @@ def multiply(a, b):
     return a @ b if ON_GPU else a.astype(np.float32) @ b.astype(np.float32)
 
 
-def all_gather_product(tokens):
+def all_gather_gate_up(tokens):
     rows, N = tokens // RANKS, 2 * BETWEEN // RANKS
     a, b = random_matrix(rows, HIDDEN), random_matrix(HIDDEN, N)
     whole, c, peers = empty(tokens, HIDDEN), empty(tokens, N), make_peers(rows * HIDDEN, 1)
@@ -432,15 +432,15 @@ def all_gather_product(tokens):
         exchange("all_gather_into_tensor", whole, a)
         return multiply(whole if RANKS > 1 else a, b)
 
-    return lambda: all_gather_matmul(peers, a, b, c), library
+    return lambda: all_gather_gemm(peers, a, b, c), library
 
 
-def product_reduce_scatter(tokens):
+def down_reduce_scatter(tokens):
     rows, K = tokens // RANKS, BETWEEN // RANKS
     a, b, c = random_matrix(tokens, K), random_matrix(K, HIDDEN), empty(rows, HIDDEN)
     peers = make_peers(tokens * HIDDEN, reduce_scatter_slots(rows, HIDDEN))
     library = lambda: exchange("reduce_scatter_tensor", c, multiply(a, b))
-    return lambda: matmul_reduce_scatter(peers, a, b, c), library
+    return lambda: gemm_reduce_scatter(peers, a, b, c), library
 
 
 def all_reduce_norm(tokens):
@@ -470,7 +470,7 @@ def all_reduce_norm(tokens):
             plot_name=f"{case.__name__.replace('_', '-')}-ranks-{RANKS}",
             args={"case": case},
         )
-        for case in (all_gather_product, product_reduce_scatter, all_reduce_norm)
+        for case in (all_gather_gate_up, down_reduce_scatter, all_reduce_norm)
     ]
 )
 def benchmark(tokens, provider, case):
@@ -482,8 +482,8 @@ def benchmark(tokens, provider, case):
 # What to try next
 # ----------------
 # * Write `sem="relaxed"` in `wait_for`, or another scope in `tell`, and run the kernels on emulated
-#   GPUs, which need no GPU (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`):
-#   the error names the two accesses that nothing orders.
+#   GPUs (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`): the error names
+#   the two accesses that nothing orders.
 # * Let each rank reduce some of the rows and gather the norms, for steps of many rows.
 
 

@@ -16,7 +16,7 @@ def softmax(out_ptr, x_ptr, columns, stride, BLOCK: tl.constexpr):
 
 @triton.jit
 def matmul(c_ptr, a_ptr, b_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """C = A @ B in row-major order, fp32 from fp16; a program computes a block of BM x BN."""
+    """C = A @ B in row-major order, fp32 from fp16; a program computes a tile of BM x BN."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     sum = tl.zeros((BM, BN), dtype=tl.float32)

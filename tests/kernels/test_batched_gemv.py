@@ -98,7 +98,7 @@ def batched_product_kernel(
     a_ptr, b_ptr, c_ptr, BATCH, M, N, K, a_strides, b_strides, c_strides,
     BLOCK_B: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Several matrices of a batch in one product of rank 3; strides come as tuples."""
+    """Several matrices of a batch in one dot of rank 3; strides come as tuples."""
     tiles_n = tl.cdiv(N, BLOCK_N)
     m = tl.program_id(0) // tiles_n * BLOCK_M + tl.arange(0, BLOCK_M)[None, :, None]
     n = tl.program_id(0) % tiles_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, None, :]
@@ -241,7 +241,7 @@ def test_batched_gemv(device, dtype, layout):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 @pytest.mark.parametrize("rank", [4, 16])
 def test_lora(device, rank, dtype):
-    """A token gets the product with its adapter, one without an adapter nothing."""
+    """A token gets the GEMV with its adapter, one without an adapter nothing."""
     tokens, inner, outer, adapters = 11, 100, 72, 3
     x, a = random((tokens, inner), dtype, 14), random((adapters, rank, inner), dtype, 15)
     b, y = random((adapters, outer, rank), dtype, 16), random((tokens, outer), "fp32", 17)

@@ -21,7 +21,7 @@ def conv2d_kernel(
     DILATION: tl.constexpr, GROUPS: tl.constexpr, HAS_BIAS: tl.constexpr,
     BLOCK_P: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_O: tl.constexpr,
 ):  # fmt: skip
-    """Rows of the product are output pixels, columns output channels of a group."""
+    """Rows of the GEMM are output pixels, columns output channels of a group."""
     group = tl.program_id(2)
     in_c, out_c = IN_C // GROUPS, OUT_C // GROUPS
     pixel = tl.program_id(0) * BLOCK_P + tl.arange(0, BLOCK_P)
@@ -226,6 +226,7 @@ def test_depthwise(device, window, dtype):
 
 @pytest.mark.parametrize("window, stride, pad", [(2, 2, 0), (3, 2, 1)])
 def test_max_pool(device, window, stride, pad):
+    """Pooling with its places, by windows and strides of any size and padding."""
     x = random((2, 3, 13, 10), "fp32", 8)
     out_h, out_w = ((size + 2 * pad - window) // stride + 1 for size in x.shape[2:])
     shape = (2, 3, out_h, out_w)

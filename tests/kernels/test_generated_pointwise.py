@@ -260,6 +260,7 @@ def test_cat(device, rows):
 
 @pytest.mark.parametrize("rows, columns, block", [(37, 100, 8), (5, 700, 1)])
 def test_persistent_softmax(device, rows, columns, block):
+    """In Inductor's older style: `RBLOCK` is a parameter."""
     x, out = random((rows, columns), "fp32", 5), device.output((rows, columns), "fp32")
     per_fused_softmax[(triton.cdiv(rows, block),)](
         device.to(x), out.array, rows, columns, XBLOCK=block, RBLOCK=triton.next_power_of_2(columns)
@@ -271,6 +272,7 @@ def test_persistent_softmax(device, rows, columns, block):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 @pytest.mark.parametrize("rows, columns", [(9, 500), (2, 64)])
 def test_welford_layer_norm(device, rows, columns, dtype):
+    """In Inductor's older style, in place for the reciprocal deviation."""
     x = random((rows, columns), dtype, 6) + np.array(3, random(1, dtype).dtype)
     weight, bias = random(columns, "fp32", 7), random(columns, "fp32", 8)
     mean, rstd = device.output(rows, "fp32"), device.output(rows, "fp32")

@@ -39,7 +39,7 @@ def atomic_kernel(
 
 @triton.jit
 def joint_kernel(x_ptr, y_ptr, count_ptr, n, SIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """One-hot rows and columns whose product is the table of counts."""
+    """One-hot rows and columns whose dot is the table of counts."""
     pairs = tl.zeros([SIDE, SIDE], tl.float32)
     side = tl.arange(0, SIDE)
     for start in range(0, n, BLOCK):

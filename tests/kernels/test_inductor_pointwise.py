@@ -236,6 +236,7 @@ def test_indexed_rows(device, columns):
 
 
 def test_max_pool(device):
+    """Inductor's kernel for windows of 3 and a stride of 2, with places of 8 bits."""
     x = random((7, 13, 17), "fp32", 11)
     out, where = device.output((7, 7, 9), "fp32"), device.output((7, 7, 9), "i8")
     poi_fused_max_pool2d_5[(4,)](device.to(x), out.array, where.array, 441, XBLOCK=128)

@@ -242,6 +242,7 @@ def test_looped_sum_and_max(device, dtype, rows, cols, x_block, r_block):
     [(9, 700, 2, 256, 4), (33, 100, 16, 32, 2), (2, 65, 1, 64, 8)],
 )
 def test_welford_layer_norm(device, rows, cols, x_block, r_block, warps):
+    """In Inductor's newer style, on fp16 rows far from zero."""
     x = random((rows, cols), "fp16", 2) + np.float16(30)
     weight, bias = random(cols, "fp32", 3), random(cols, "fp32", 4)
     mean, rstd = device.output(rows, "fp32"), device.output(rows, "fp32")
@@ -261,6 +262,7 @@ def test_welford_layer_norm(device, rows, cols, x_block, r_block, warps):
 
 @pytest.mark.parametrize("dtype, x_block", [("fp32", 1), ("fp16", 8), ("bf16", 32)])
 def test_persistent_softmax(device, dtype, x_block):
+    """In Inductor's newer style, from 16-bit rows, too."""
     x = random((37, 77), dtype, 5)
     out = device.output(x.shape, "fp32")
     per_fused_softmax_2[(triton.cdiv(37, x_block),)](

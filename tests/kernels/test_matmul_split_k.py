@@ -183,6 +183,7 @@ def test_second_pass(device, shape, dtype, bias):
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 @pytest.mark.parametrize("programs", [1, 3, 7])
 def test_stream_k(device, programs, dtype):
+    """A kernel that itself splits tiles over programs by K-iterations equals a GEMM."""
     M, N, K = (1000, 520, 800) if device.on_gpu else (70, 50, 200)
     m, n, k = 32, 32, 32
     a, b = random((M, K), dtype, 8), random((K, N), dtype, 9)

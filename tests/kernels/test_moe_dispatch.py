@@ -1,7 +1,8 @@
-"""Dispatch to experts as an all-to-all over symmetric memory: every row, every count, several turns.
+"""Dispatch to experts as an all-to-all over symmetric memory: every row, every count, several epochs.
 
-The kernel is that of tests/gpu/bench/moe_dispatch.py. All turns are launched on all ranks before the
-host waits for any, and a kernel on each rank reads what arrived, with nothing but its stream between.
+The kernel is that of tests/gpu/bench/moe_dispatch.py. All epochs are launched on all ranks before
+the host waits for any, and a kernel on each rank reads what arrived, with nothing but its stream
+between.
 """
 
 import importlib.util
@@ -19,7 +20,7 @@ from test_symmetric_memory_races import RACE
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "tests/gpu/bench/moe_dispatch.py"
 BLOCKS = dict(BLOCK_M=4, BLOCK_N=64, num_warps=2)
-PROGRAMS, TURNS, EXPERTS, TOP_K = 2, 4, 8, 2
+PROGRAMS, EPOCHS, EXPERTS, TOP_K = 2, 4, 8, 2
 
 
 def load(file):
@@ -36,7 +37,7 @@ def bench():
 
 @triton.jit
 def double_kernel(out_ptr, x_ptr, received_ptr, N, RANKS: tl.constexpr, BLOCK: tl.constexpr):
-    """What an expert's product would read: all rows that came, times two."""
+    """What an expert's GEMM would read: all rows that came, times two."""
     rows = tl.sum(tl.load(received_ptr + tl.arange(0, RANKS)))
     for first in range(0, rows * N, BLOCK):
         at = first + tl.arange(0, BLOCK)
@@ -44,7 +45,7 @@ def double_kernel(out_ptr, x_ptr, received_ptr, N, RANKS: tl.constexpr, BLOCK: t
 
 
 class Dispatch:
-    """Memory of all ranks, and the turns that were launched."""
+    """Memory of all ranks, and the epochs that were launched."""
 
     def __init__(self, bench, ranks, rows, N):
         """`rows` is what a rank may get."""
@@ -63,7 +64,7 @@ class Dispatch:
         self.memory, self.results, self.inputs = (data, pads), [], []
 
     def launch(self, xs, routings):
-        """A turn on each rank, and a kernel that reads what came."""
+        """An epoch on each rank, and a kernel that reads what came."""
         outs = [gpu.output(self.rows * self.N, "fp16") for gpu in self.ranks.gpus]
         counts = self.ranks.zeros(len(self.ranks), np.int32)
         given = [
@@ -77,7 +78,7 @@ class Dispatch:
         self.inputs.append((xs, routings, given))
 
     def check(self):
-        """Each element of each turn on each rank."""
+        """Each element of each epoch on each rank."""
         self.ranks.wait()
         for (outs, counts), (xs, routings, _) in zip(self.results, self.inputs, strict=True):
             for rank, (out, received) in enumerate(zip(outs, self.ranks.numpy(counts))):
@@ -86,12 +87,12 @@ class Dispatch:
                 np.testing.assert_array_equal(out.numpy()[: wanted.size], 2 * wanted.reshape(-1))
 
 
-def draw(bench, count, turn, tokens, N):
+def draw(bench, count, epoch, tokens, N):
     """Rows and a random routing of each rank; ranks have different numbers of tokens."""
     tokens = [tokens + 3 * rank for rank in range(count)]
-    xs = [random((n, N), "fp16", 100 * turn + rank) for rank, n in enumerate(tokens)]
+    xs = [random((n, N), "fp16", 100 * epoch + rank) for rank, n in enumerate(tokens)]
     routings = [
-        bench.route(50 * turn + rank, count, n, TOP_K, EXPERTS) for rank, n in enumerate(tokens)
+        bench.route(50 * epoch + rank, count, n, TOP_K, EXPERTS) for rank, n in enumerate(tokens)
     ]
     return xs, routings
 
@@ -100,8 +101,8 @@ def run(bench, ranks, tokens, N, change=None):
     made = Dispatch(bench, ranks, TOP_K * (tokens + 3 * len(ranks)) * len(ranks), N)
     if change:
         change(made)
-    for turn in range(TURNS):
-        made.launch(*draw(bench, len(ranks), turn, tokens, N))
+    for epoch in range(EPOCHS):
+        made.launch(*draw(bench, len(ranks), epoch, tokens, N))
     made.check()
 
 
@@ -122,19 +123,19 @@ def all_to(destination, count, tokens):
 def test_one_rank_gets_everything(make_ranks, bench, count):  # noqa: F811
     """Each in turn; the others get nothing, and know it."""
     made = Dispatch(bench, make_ranks(count), 20 * count, 40)
-    for turn in range(TURNS):
-        xs = [random((20, 40), "fp16", 10 * turn + rank) for rank in range(count)]
-        made.launch(xs, [all_to(turn % count, count, 20)] * count)
+    for epoch in range(EPOCHS):
+        xs = [random((20, 40), "fp16", 10 * epoch + rank) for rank in range(count)]
+        made.launch(xs, [all_to(epoch % count, count, 20)] * count)
     made.check()
 
 
 def test_ranks_without_tokens(make_ranks, bench):  # noqa: F811
     made = Dispatch(bench, make_ranks(2), 40, 40)
     nothing = np.zeros(1, np.int32), np.zeros(3, np.int32)
-    for turn in range(TURNS):
-        xs = [random((20, 40), "fp16", 10 * turn + rank) for rank in range(2)]
-        routings = [nothing, bench.route(turn, 2, 20, TOP_K, EXPERTS)]
-        made.launch(xs, routings[:: 1 if turn % 2 else -1])
+    for epoch in range(EPOCHS):
+        xs = [random((20, 40), "fp16", 10 * epoch + rank) for rank in range(2)]
+        routings = [nothing, bench.route(epoch, 2, 20, TOP_K, EXPERTS)]
+        made.launch(xs, routings[:: 1 if epoch % 2 else -1])
     made.check()
 
 
@@ -165,7 +166,7 @@ def emulated_ranks(make_ranks):  # noqa: F811
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_one_buffer_is_enough(make_ranks, bench, count):  # noqa: F811
-    """No rank stores a row before all have come to the turn: what they read before is read."""
+    """No rank stores a row before all have come to the epoch: what they read before is read."""
     run(bench, make_ranks(count), 16, 64, change=one_buffer)
 
 
@@ -185,16 +186,18 @@ MISTAKES = {
 
 def with_change(tmp_path, before, after):
     """The benchmark with another text of the tutorial's functions."""
-    for path in (FILE, ROOT / "tutorials/09-several-gpus.py"):
+    helper = FILE.with_name("rank_group.py")
+    for path in (FILE, helper, ROOT / "tutorials/09-several-gpus.py"):
         text = path.read_text().replace(before, after)
         place = tmp_path / path.relative_to(ROOT)
-        place.parent.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     return load(tmp_path / FILE.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(emulated_ranks, tmp_path, mistake):
+    """A dispatch whose signal or wait lacks its order or its scope is a race."""
     changed = with_change(tmp_path, *MISTAKES[mistake])
     with pytest.raises(RuntimeError, match=RACE):
         run(changed, emulated_ranks, 16, 64)
@@ -202,8 +205,8 @@ def test_mistakes_are_found(emulated_ranks, tmp_path, mistake):
 
 # Lines of the kernel that are left out.
 EARLY = {
-    "counts": ("    wait_for(pads_ptr, slot, rank, peers, turn, RANKS)\n", ""),
-    "rows": ("        wait_for(pads_ptr, slot + 1 + program, rank, peers, turn, RANKS)\n", ""),
+    "counts": ("    wait_for(pads_ptr, slot, rank, peers, epoch, RANKS)\n", ""),
+    "rows": ("        wait_for(pads_ptr, slot + 1 + program, rank, peers, epoch, RANKS)\n", ""),
 }
 
 
@@ -224,6 +227,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_planted_errors_are_found(emulated_ranks, tmp_path, monkeypatch, planted):
+    """A dispatch whose PTX lost an order or a scope is a race."""
     mutant, N = PLANTED[planted]
     changed = with_change(tmp_path, "BLOCK_M=8, BLOCK_N=1024", f"BLOCK_M=8, BLOCK_N={N}")
     monkeypatch.setenv("PANTILE_EMULATION_MUTANT", mutant)

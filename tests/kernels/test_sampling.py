@@ -163,6 +163,7 @@ def test_penalties(device):
 
 @pytest.mark.parametrize("vocab", [100, 1000])
 def test_top_k_top_p(device, vocab):
+    """As many logits are kept, and the same token is drawn, as by NumPy's sorted probabilities."""
     rows = 12
     logits = random((rows, vocab), "fp32", 7) * 2
     logits[1] = np.round(logits[1])

@@ -195,6 +195,7 @@ def test_blocks_backward(device, length, channels):
 
 @pytest.mark.parametrize("indexed", [False, True])
 def test_state_update(device, indexed):
+    """A step of decoding updates the states of the slots that are used, and no others."""
     batch, dim, dstate, slots = 5, 70, 24, 9
     slot = np.array([7, 2, -1, 0, 5], np.int32) if indexed else np.arange(batch, dtype=np.int32)
     state = random((slots, dim, dstate), "fp32", 13)

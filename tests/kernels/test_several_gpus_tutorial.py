@@ -14,7 +14,7 @@ from test_symmetric_memory_races import RACE
 
 FILE = Path(__file__).resolve().parents[2] / "tutorials/09-several-gpus.py"
 BLOCKS = dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, num_warps=4, num_stages=3)
-TURNS = 4
+EPOCHS = 4
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ class Exchange:
             function(peers, *given, out.array)
         self.results.append((outs, arrays))
 
-    def of_turn(self, turn):
-        return [out.numpy() for out in self.results[turn][0]]
+    def of_epoch(self, epoch):
+        return [out.numpy() for out in self.results[epoch][0]]
 
 
 def draw(count, seed, *shape):
@@ -71,15 +71,15 @@ def run_all_gather(tutorial, ranks, rows, N, K, change=None):
     exchange = Exchange(tutorial, ranks, rows * K, 1)
     if change:
         change(exchange)
-    a = [draw(count, turn, rows, K) for turn in range(TURNS)]
+    a = [draw(count, epoch, rows, K) for epoch in range(EPOCHS)]
     b = draw(count, 9, K, N)
-    multiply = lambda peers, a, b, c: tutorial.all_gather_matmul(peers, a, b, c, BLOCKS)
-    for turn in range(TURNS):
-        exchange.launch(multiply, list(zip(a[turn], b)), (count * rows, N))
+    multiply = lambda peers, a, b, c: tutorial.all_gather_gemm(peers, a, b, c, BLOCKS)
+    for epoch in range(EPOCHS):
+        exchange.launch(multiply, list(zip(a[epoch], b)), (count * rows, N))
     ranks.wait()
-    for turn in range(TURNS):
-        for rank, c in enumerate(exchange.of_turn(turn)):
-            check(c, wide(a[turn]).reshape(-1, K) @ wide(b[rank]))
+    for epoch in range(EPOCHS):
+        for rank, c in enumerate(exchange.of_epoch(epoch)):
+            check(c, wide(a[epoch]).reshape(-1, K) @ wide(b[rank]))
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -94,15 +94,34 @@ def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # no
     ranks = make_ranks(count)
     slots = tutorial.reduce_scatter_slots(rows, N, BLOCKS)
     exchange = Exchange(tutorial, ranks, count * rows * N, slots)
-    a = [draw(count, turn, count * rows, K) for turn in range(TURNS)]
+    a = [draw(count, epoch, count * rows, K) for epoch in range(EPOCHS)]
     b = draw(count, 9, K, N)
-    multiply = lambda peers, a, b, c: tutorial.matmul_reduce_scatter(peers, a, b, c, BLOCKS)
-    for turn in range(TURNS):
-        exchange.launch(multiply, list(zip(a[turn], b)), (rows, N))
+    multiply = lambda peers, a, b, c: tutorial.gemm_reduce_scatter(peers, a, b, c, BLOCKS)
+    for epoch in range(EPOCHS):
+        exchange.launch(multiply, list(zip(a[epoch], b)), (rows, N))
     ranks.wait()
-    for turn in range(TURNS):
-        total = (wide(a[turn]) @ wide(b)).sum(axis=0)
-        for rank, c in enumerate(exchange.of_turn(turn)):
+    for epoch in range(EPOCHS):
+        total = (wide(a[epoch]) @ wide(b)).sum(axis=0)
+        for rank, c in enumerate(exchange.of_epoch(epoch)):
+            check(c, total[rank * rows : (rank + 1) * rows])
+
+
+def test_other_tiles_after_all_have_ended(make_ranks, tutorial):  # noqa: F811
+    """One memory serves launches with other tiles and flags if the host waits between."""
+    ranks, rows, N, K = make_ranks(2), 72, 136, 192
+    tiles = [BLOCKS, {**BLOCKS, "BLOCK_M": 32}, {**BLOCKS, "BLOCK_N": 128}, BLOCKS]
+    slots = max(tutorial.reduce_scatter_slots(rows, N, tile) for tile in tiles)
+    exchange = Exchange(tutorial, ranks, 2 * rows * N, slots)
+    b = draw(2, 9, K, N)
+    for epoch, tile in enumerate(tiles):
+        a = draw(2, epoch, 2 * rows, K)
+        multiply = lambda peers, a, b, c, tile=tile: tutorial.gemm_reduce_scatter(
+            peers, a, b, c, tile
+        )
+        exchange.launch(multiply, list(zip(a, b)), (rows, N))
+        ranks.wait()
+        total = (wide(a) @ wide(b)).sum(axis=0)
+        for rank, c in enumerate(exchange.of_epoch(epoch)):
             check(c, total[rank * rows : (rank + 1) * rows])
 
 
@@ -111,15 +130,15 @@ def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # no
 def test_all_reduce_and_norm(make_ranks, tutorial, count, rows, n):  # noqa: F811
     ranks = make_ranks(count)
     exchange = Exchange(tutorial, ranks, rows * n, 1)
-    x = [draw(count, turn, rows, n) for turn in range(TURNS)]
+    x = [draw(count, epoch, rows, n) for epoch in range(EPOCHS)]
     weight = random(n, "fp16", 8)
-    for turn in range(TURNS):
-        given = [(x[turn][rank], weight) for rank in range(count)]
+    for epoch in range(EPOCHS):
+        given = [(x[epoch][rank], weight) for rank in range(count)]
         exchange.launch(tutorial.all_reduce_rms_norm, given, (rows, n))
     ranks.wait()
-    for turn in range(TURNS):
-        exact = tutorial.normalised(wide(x[turn]).sum(axis=0), wide(weight))
-        for y in exchange.of_turn(turn):
+    for epoch in range(EPOCHS):
+        exact = tutorial.normalised(wide(x[epoch]).sum(axis=0), wide(weight))
+        for y in exchange.of_epoch(epoch):
             check(y, exact)
 
 

@@ -131,25 +131,25 @@ def ranks(request, make_ranks):
 
 @triton.jit
 def tell_and_wait_by(
-    pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr,
+    pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr,
     TELL: tl.constexpr, WAIT: tl.constexpr, SCOPE: tl.constexpr,
 ):  # fmt: skip
-    """A barrier of program p of all ranks; `turn` counts them from 1. Two pads in turn: no rank tells twice before all have heard."""
-    slot = (turn % 2) * SLOTS + tl.program_id(0)
+    """A barrier of program p of all ranks; `epoch` counts them from 1. Two pads in turn: no rank tells twice before all have heard."""
+    slot = (epoch % 2) * SLOTS + tl.program_id(0)
     peers = tl.arange(0, RANKS)
     theirs = tl.load(pads + peers).to(tl.pointer_type(tl.int32))
     own = tl.load(pads + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem=TELL, scope=SCOPE)
-    tl.atomic_poll(own + slot * RANKS + peers, turn, sem=WAIT, scope=SCOPE)
+    tl.atomic_store(theirs + slot * RANKS + rank, epoch, sem=TELL, scope=SCOPE)
+    tl.atomic_poll(own + slot * RANKS + peers, epoch, sem=WAIT, scope=SCOPE)
 
 
 @triton.jit
-def tell_and_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
-    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "acquire", "sys")
+def tell_and_wait(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+    tell_and_wait_by(pads, rank, epoch, SLOTS, RANKS, "release", "acquire", "sys")
 
 
 @triton.jit
-def swap_and_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def swap_and_wait(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """The same as torch's and vLLM's kernels do it: a word goes from 0 to 1 by the one that tells, and back by the one that waits."""
     slot = tl.program_id(0)
     for peer in range(RANKS):
@@ -164,36 +164,67 @@ def swap_and_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
 
 @triton.jit
 def all_reduce_kernel(
-    out, x, buffers, pads, rank, n, turns, BARRIER: tl.constexpr,
+    out, x, buffers, pads, rank, n, epochs, BARRIER: tl.constexpr,
     SLOTS: tl.constexpr, RANKS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One shot: each rank adds up what all ranks wrote; `turns` times with the same buffers."""
+    """One shot: each rank adds up what all ranks wrote; `epochs` times with the same buffers."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     own = tl.load(buffers + rank).to(tl.pointer_type(tl.float32))
-    for turn in range(turns):
-        tl.store(own + at, tl.load(x + turn * n + at, at < n), at < n)
-        BARRIER(pads, rank, 2 * turn + 1, SLOTS, RANKS)
+    for epoch in range(epochs):
+        tl.store(own + at, tl.load(x + epoch * n + at, at < n), at < n)
+        BARRIER(pads, rank, 2 * epoch + 1, SLOTS, RANKS)
         total = tl.zeros((BLOCK,), tl.float32)
         for peer in range(RANKS):
             theirs = tl.load(buffers + peer).to(tl.pointer_type(tl.float32))
             total += tl.load(theirs + at, at < n)
-        tl.store(out + turn * n + at, total, at < n)
-        BARRIER(pads, rank, 2 * turn + 2, SLOTS, RANKS)
+        tl.store(out + epoch * n + at, total, at < n)
+        BARRIER(pads, rank, 2 * epoch + 2, SLOTS, RANKS)
 
 
 @pytest.mark.parametrize("barrier", [tell_and_wait, swap_and_wait])
 @pytest.mark.parametrize("num_warps", [1, 4])
 def test_all_reduce(ranks, barrier, num_warps):
-    count, n, turns, programs = len(ranks), 1000, 3, 2
-    inputs = [random((turns, n), seed=rank) for rank in range(count)]
+    count, n, epochs, programs = len(ranks), 1000, 3, 2
+    inputs = [random((epochs, n), seed=rank) for rank in range(count)]
     x = ranks.to(inputs)
-    outs = [gpu.output((turns, n), "fp32") for gpu in ranks.gpus]
+    outs = [gpu.output((epochs, n), "fp32") for gpu in ranks.gpus]
     buffers = ranks.tables(own := ranks.zeros(n, np.float32))
     pads = ranks.tables(flags := ranks.zeros(2 * programs * count, np.int32))
     for rank in range(count):
         all_reduce_kernel[(programs,)](
-            outs[rank].array, x[rank], buffers[rank], pads[rank], rank, n, turns, barrier,
+            outs[rank].array, x[rank], buffers[rank], pads[rank], rank, n, epochs, barrier,
             SLOTS=programs, RANKS=count, BLOCK=512, num_warps=num_warps,
+        )  # fmt: skip
+    ranks.wait()
+    expected = np.sum(np.array(inputs, np.float64), axis=0)
+    for out in outs:
+        np.testing.assert_allclose(out.numpy(), expected, 1e-5, 1e-5)
+    del own, flags
+
+
+@triton.jit
+def all_reduce_by_addresses_kernel(
+    out, x, buffers, pads, rank, n, BARRIER: tl.constexpr, SLOTS: tl.constexpr,
+    RANKS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """As `all_reduce_kernel`, with the two tables as integers: torch's `buffer_ptrs_dev` and `signal_pad_ptrs_dev`."""
+    buffers = buffers.to(tl.pointer_type(tl.int64))
+    pads = pads.to(tl.pointer_type(tl.int64))
+    all_reduce_kernel(out, x, buffers, pads, rank, n, 1, BARRIER, SLOTS, RANKS, BLOCK)
+
+
+@pytest.mark.parametrize("barrier", [tell_and_wait, swap_and_wait])
+def test_tables_as_integers(ranks, barrier):
+    count, n, programs = len(ranks), 700, 2
+    inputs = [random(n, seed=10 + rank) for rank in range(count)]
+    x = ranks.to(inputs)
+    outs = [gpu.output(n, "fp32") for gpu in ranks.gpus]
+    buffers = ranks.tables(own := ranks.zeros(n, np.float32))
+    pads = ranks.tables(flags := ranks.zeros(2 * programs * count, np.int32))
+    for rank in range(count):
+        all_reduce_by_addresses_kernel[(programs,)](
+            outs[rank].array, x[rank], buffers[rank].data_ptr(), pads[rank].data_ptr(), rank, n,
+            barrier, SLOTS=programs, RANKS=count, BLOCK=512,
         )  # fmt: skip
     ranks.wait()
     expected = np.sum(np.array(inputs, np.float64), axis=0)
@@ -393,7 +424,7 @@ def multiply_and_tell_kernel(
     c, a, b, flags, M, N, K, WAY: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Writes a tile of the product to another rank's memory, and raises its flag there."""
+    """Writes a tile of the GEMM to another rank's memory, and raises its flag there."""
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)

@@ -17,25 +17,25 @@ from test_symmetric_memory import (  # noqa: F401 (a fixture)
 
 
 @triton.jit
-def relaxed_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def relaxed_wait(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, but without the acquire."""
-    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "relaxed", "sys")
+    tell_and_wait_by(pads, rank, epoch, SLOTS, RANKS, "release", "relaxed", "sys")
 
 
 @triton.jit
-def relaxed_tell(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def relaxed_tell(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, but without the release."""
-    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "relaxed", "acquire", "sys")
+    tell_and_wait_by(pads, rank, epoch, SLOTS, RANKS, "relaxed", "acquire", "sys")
 
 
 @triton.jit
-def tell_and_wait_on_gpu(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def tell_and_wait_on_gpu(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, with the scope of one GPU."""
-    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "acquire", "gpu")
+    tell_and_wait_by(pads, rank, epoch, SLOTS, RANKS, "release", "acquire", "gpu")
 
 
 @triton.jit
-def no_barrier(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def no_barrier(pads, rank, epoch, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     pass
 
 
@@ -79,6 +79,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_planted_errors_are_found(emulated_ranks, monkeypatch, planted):
+    """An all-gather whose PTX lost an order, a scope or a barrier is a race."""
     mutant, block = PLANTED[planted]
     monkeypatch.setenv("PANTILE_EMULATION_MUTANT", mutant)
     with pytest.raises(RuntimeError, match="a race"):

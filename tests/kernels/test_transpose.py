@@ -140,6 +140,7 @@ def test_batched_block_pointers(device, dtype):
 
 @pytest.mark.parametrize("n, block", [(61, 16), (64, 32), (20, 32)])
 def test_in_place(device, n, block):
+    """Pairs of tiles of a square array are exchanged in place."""
     x = random((n, n), "fp32", 4)
     data, blocks = device.to(x.copy()), triton.cdiv(n, block)
     square_in_place_kernel[(blocks, blocks)](data, n, BLOCK=block)

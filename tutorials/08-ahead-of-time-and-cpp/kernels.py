@@ -9,7 +9,7 @@ def scores(
     x_ptr, w_ptr, bias_ptr, scores_ptr, rows, features, classes,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """x is (rows, features), w is (features, classes), all fp32; products run as tf32."""
+    """x is (rows, features), w is (features, classes), all fp32; dots run as tf32."""
     r = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     c = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)

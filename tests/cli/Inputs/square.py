@@ -4,7 +4,7 @@ import pantile.language as tl
 
 @triton.jit
 def square_kernel(x_ptr, out_ptr):
-    """The product of a 16 x 16 matrix with its transpose."""
+    """The GEMM of a 16 x 16 matrix with its transpose."""
     i = tl.arange(0, 16)
     at = i[:, None] * 16 + i[None, :]
     x = tl.load(x_ptr + at)

@@ -2,47 +2,51 @@
 
     torchrun --nproc-per-node=2 tests/gpu/bench/moe_dispatch.py
 
-Rank r has tokens and wants each of them at the ranks that own its experts. How many rows go where is
-known to the kernel alone, from the routing: no rank's host waits for it. The ranks first tell each
-other their counts; then every row is stored where it stays, at the rank that wants it, in the order
-of the ranks that sent them. That is the result of `torch.distributed.all_to_all_single` with sizes
-of the parts, for which the rows have to be sorted and the sizes exchanged before. As no rank stores
-a row before all have come to the turn, one buffer would do; the tutorial's memory has two.
+Rank r has tokens and wants each of them at the ranks that own its experts. How many rows go where
+is known to the kernel alone, from the routing: no rank's host waits for it. The ranks first tell
+each other their counts; then every row is stored where it stays, at the rank that wants it, in the
+order of the ranks that sent them. That is the result of `torch.distributed.all_to_all_single` with
+sizes of the parts, for which the rows have to be sorted and the sizes exchanged before. As no rank
+stores a row before all have come to the epoch, one buffer would do; the tutorial's memory has two.
 
 The script checks each element, and prints the bandwidth of both: bytes that leave a rank for
-another, by the time of the slowest rank. Started alone, it is one rank.
+another, by the time of the slowest rank. Started alone, it is one rank; that and ranks that share a
+GPU are checked and not timed.
 """
 
 import argparse
-import importlib.util
-import os
+import json
+import statistics
+import sys
 from pathlib import Path
 
 import numpy as np
 import pantile as triton
 import pantile.language as tl
 
-_FILE = Path(__file__).resolve().parents[3] / "tutorials/09-several-gpus.py"
-_spec = importlib.util.spec_from_file_location("several_gpus", _FILE)
-tutorial = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tutorial)
+FILE = Path(__file__).resolve()
+sys.path.insert(0, str(FILE.parent))
+
+from rank_group import exchange, join, leave, load_tutorial  # noqa: E402
+
+tutorial = load_tutorial(FILE.parents[3])
 tell, wait_for = tutorial.tell, tutorial.wait_for
 
 PROGRAMS = 64  # per destination
 BLOCKS = dict(BLOCK_M=8, BLOCK_N=1024, num_warps=8)
 
-# The pad of a rank has, for odd and for even turns, slots of RANKS words each: one for the flags of
+# The pad of a rank has, for odd and for even epochs, slots of RANKS words each: one for the flags of
 # the counts, one for the flags of each program of a destination, and RANKS for the counts: a row per
 # rank that sends, a column per destination.
 
 
 def dispatch_slots(ranks, programs=PROGRAMS):
-    """The slots of a turn."""
+    """The slots of an epoch."""
     return 1 + programs + ranks
 
 
 @triton.jit
-def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS: tl.constexpr):
+def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, epoch, RANKS: tl.constexpr):
     """Program 0 tells all ranks how many rows this one sends to each; all programs wait for all ranks."""
     peers = tl.arange(0, RANKS)
     if tl.program_id(0) == 0:
@@ -50,13 +54,13 @@ def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS: tl.co
         for peer in range(RANKS):
             pad = tl.load(pads_ptr + peer).to(tl.pointer_type(tl.int32))
             tl.store(pad + (counts + rank) * RANKS + peers, sent)
-        tell(pads_ptr, slot, rank, peers, turn, RANKS)
-    wait_for(pads_ptr, slot, rank, peers, turn, RANKS)
+        tell(pads_ptr, slot, rank, peers, epoch, RANKS)
+    wait_for(pads_ptr, slot, rank, peers, epoch, RANKS)
 
 
-@triton.jit(do_not_specialize=["rank", "turn"])
+@triton.jit(do_not_specialize=["rank", "epoch"])
 def dispatch_kernel(
-    received_ptr, x_ptr, order_ptr, starts_ptr, outs_ptr, pads_ptr, rank, turn, capacity, N,
+    received_ptr, x_ptr, order_ptr, starts_ptr, outs_ptr, pads_ptr, rank, epoch, capacity, N,
     RANKS: tl.constexpr, PROGRAMS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Of the rows for one destination, every PROGRAMS-th tile.
@@ -65,9 +69,9 @@ def dispatch_kernel(
     wait. So what a program waits for is done by other ranks, or by programs that started before it.
     """
     peers = tl.arange(0, RANKS)
-    slot = turn % 2 * (1 + PROGRAMS + RANKS)
+    slot = epoch % 2 * (1 + PROGRAMS + RANKS)
     counts = slot + 1 + PROGRAMS
-    exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, turn, RANKS)
+    exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, epoch, RANKS)
     pad = tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
     column_of_counts = pad + (counts + peers) * RANKS
 
@@ -89,9 +93,9 @@ def dispatch_kernel(
             x = tl.load(x_ptr + row[:, None] * N + columns[None, :], mask)
             tl.store(out_ptr + place.to(tl.int64)[:, None] * N + columns[None, :], x, mask)
 
-    tell(pads_ptr, slot + 1 + program, rank, destination, turn, RANKS)
+    tell(pads_ptr, slot + 1 + program, rank, destination, epoch, RANKS)
     if destination == rank:
-        wait_for(pads_ptr, slot + 1 + program, rank, peers, turn, RANKS)
+        wait_for(pads_ptr, slot + 1 + program, rank, peers, epoch, RANKS)
         if program == 0:
             tl.store(received_ptr + peers, tl.load(column_of_counts + rank))
 
@@ -118,13 +122,13 @@ def dispatch(peers, x, order, starts, received, programs=PROGRAMS, blocks=BLOCKS
     Returns
     -------
     array
-        This rank's half of the memory for this turn, flat: the rows of rank 0, then those of rank
+        This rank's half of the memory for this epoch, flat: the rows of rank 0, then those of rank
         1, ... It is overwritten by the call after the next.
     """
     N = x.shape[1]
-    out, outs = peers.next_turn()
+    out, outs = peers.next_epoch()
     dispatch_kernel[(peers.count * programs,)](
-        received, x, order, starts, outs, peers.pads, peers.rank, peers.turn, len(out) // N, N,
+        received, x, order, starts, outs, peers.pads, peers.rank, peers.epoch, len(out) // N, N,
         RANKS=peers.count, PROGRAMS=programs, **blocks,
     )  # fmt: skip
     return out
@@ -146,20 +150,20 @@ def rows_of(rank, xs, routings):
     return np.concatenate(parts), np.array([len(part) for part in parts])
 
 
-def check(tokens, N, top_k, experts, turns=4):
-    """Each element of four turns, which use each buffer twice."""
+def check(tokens, N, top_k, experts, epochs=4):
+    """Each element of four epochs, which use each buffer twice."""
     ranks, rank, put = tutorial.RANKS, tutorial.RANK, tutorial.on_device
     peers = tutorial.make_peers(ranks * tokens * top_k * N, dispatch_slots(ranks))
-    for turn in range(turns):
-        xs = tutorial.draw(turn, tokens, N)
-        routings = [route(100 * turn + r, ranks, tokens, top_k, experts) for r in range(ranks)]
+    for epoch in range(epochs):
+        xs = tutorial.draw(epoch, tokens, N)
+        routings = [route(100 * epoch + r, ranks, tokens, top_k, experts) for r in range(ranks)]
         received = put(np.zeros(ranks, np.int32))
         out = dispatch(peers, put(xs[rank]), *map(put, routings[rank]), received)
         wanted, counts = rows_of(rank, xs, routings)
         host = (lambda array: array.cpu().numpy()) if tutorial.ON_GPU else np.asarray
         np.testing.assert_array_equal(host(received), counts)
         np.testing.assert_array_equal(host(out)[: wanted.size].reshape(wanted.shape), wanted)
-    tutorial.exchange("barrier")  # no rank frees memory that another one may still write to
+    exchange("barrier")  # no rank frees memory that another one may still write to
 
 
 def measure(tokens, N, top_k, experts):
@@ -175,14 +179,14 @@ def measure(tokens, N, top_k, experts):
     counts = starts.diff()
     sorted_rows, sent = x[order.long()], counts.tolist()
     all_counts = torch.empty_like(counts)
-    tutorial.exchange("all_to_all_single", all_counts, counts)
+    exchange("all_to_all_single", all_counts, counts)
     got = (all_counts if ranks > 1 else counts).tolist()
 
     def nccl(rows, got, sent):
-        tutorial.exchange("all_to_all_single", out[: sum(got)], rows, got, sent)
+        exchange("all_to_all_single", out[: sum(got)], rows, got, sent)
 
     def whole():
-        tutorial.exchange("all_to_all_single", all_counts, counts)
+        exchange("all_to_all_single", all_counts, counts)
         nccl(x[order.long()], (all_counts if ranks > 1 else counts).tolist(), counts.tolist())
 
     ways = (
@@ -194,30 +198,41 @@ def measure(tokens, N, top_k, experts):
     return [moved / tutorial.measure(way) / 1e6 for way in ways]
 
 
+def summary(rows):
+    """The lines that the log ends with."""
+    lines = [
+        f"{row['tokens']:>6} tokens: {row['ours_gb_s']:7.1f} GB/s, all_to_all_single "
+        f"{row['nccl_gb_s']:7.1f} ({row['ratio']:.2f} x), sorted and with the counts {row['whole_gb_s']:7.1f}"
+        for row in rows
+    ]
+    ratios = [row["ratio"] for row in rows]
+    mean = statistics.geometric_mean(ratios)
+    return ["=== table", *lines, f"geometric mean {mean:.3f}, worst {min(ratios):.3f} (0.9 wanted)"]
+
+
+def measured_row(tokens, options):
+    ours, nccl, whole = measure(tokens, options.hidden, options.top_k, options.experts)
+    rates = {"ours_gb_s": ours, "nccl_gb_s": nccl, "whole_gb_s": whole}
+    return {"tokens": tokens, **rates, "ratio": ours / nccl}
+
+
 def main():
-    """Check, then print a table."""
+    """Check, then measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hidden", type=int, default=7168)
     parser.add_argument("--top-k", type=int, default=8)
     parser.add_argument("--experts", type=int, default=64)
+    parser.add_argument("--json")
     options = parser.parse_args()
-    if tutorial.RANKS > 1:
-        import torch
-
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        torch.distributed.init_process_group("nccl")
+    is_timed = join(tutorial.ON_GPU) and tutorial.RANKS > 1
     check(72, 200, 2, 8)
+    rows = [measured_row(2**i, options) for i in range(6, 14)] if is_timed else []
     if tutorial.RANK == 0:
         print(f"the rows are right on {tutorial.RANKS} ranks")
-    for tokens in [2**i for i in range(6, 14)] if tutorial.RANKS > 1 else []:
-        found = measure(tokens, options.hidden, options.top_k, options.experts)
-        if tutorial.RANK == 0:
-            ours, nccl, whole = found
-            print(
-                f"{tokens:>6} tokens: {ours:7.1f} GB/s, all_to_all_single {nccl:7.1f} "
-                f"({ours / nccl:.2f} x), sorted and with the counts {whole:7.1f} ({ours / whole:.2f} x)"
-            )
-    tutorial.exchange("destroy_process_group")
+        print("\n".join(summary(rows) if rows else []))
+        if options.json:
+            Path(options.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    leave()
 
 
 if __name__ == "__main__":

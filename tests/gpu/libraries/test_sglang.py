@@ -33,6 +33,7 @@ def flat(cache):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("heads", [2, 8])
 def test_decode_attention(heads, dtype, agrees):
+    """SGLang's kernels of decoding give torch's attention."""
     cache = PagedCache((37, 64, 90), 2, 64, dtype=dtype)
     q = normal(3, heads, 64, dtype=dtype)
     out, parts = torch.empty_like(q), torch.empty(3, heads, 8, 64, device="cuda")
@@ -63,6 +64,7 @@ def test_extend_attention(dtype, agrees):
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_prefill_attention(causal, agrees):
+    """SGLang's kernel of prefilling gives torch's attention."""
     lengths = (5, 70, 33)
     q, k, v = normal(108, 8, 64), normal(108, 2, 64), normal(108, 2, 64)
     out = torch.empty_like(q)
@@ -107,6 +109,7 @@ def test_block_fp8(m, agrees):
 
 @pytest.mark.parametrize("kind", [torch.int8, torch.float8_e4m3fn])
 def test_scaled_mm(kind, agrees):
+    """SGLang's GEMM with scales of rows and columns, and a bias."""
     a, b = (20 * normal(70, 300)).to(kind), (20 * normal(200, 300)).to(kind).t()
     p, q = torch.rand(70, 1, device="cuda"), torch.rand(200, 1, device="cuda")
     bias = normal(200, dtype=torch.bfloat16)
@@ -182,6 +185,7 @@ def test_token_bitmask(dtype):
 
 
 def test_merge_states(agrees):
+    """SGLang's kernel merges two parts of attention."""
     a, b = normal(33, 4, 64), normal(33, 4, 64)
     p, s = normal(33, 4, dtype=torch.float32), normal(33, 4, dtype=torch.float32)
     found, lse = function("attention.merge_state.merge_state_triton")(a, p, b, s)

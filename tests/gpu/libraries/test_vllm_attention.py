@@ -38,6 +38,7 @@ def test_unified_attention(queries, dtype, agrees):
 
 @pytest.mark.parametrize("heads", [2, 8])
 def test_decode_attention(heads, agrees):
+    """vLLM's kernels of decoding give torch's attention."""
     from vllm.v1.attention.ops.triton_decode_attention import decode_attention_fwd
 
     cache = PagedCache((37, 64, 90), 2, 64)
@@ -53,6 +54,7 @@ def test_decode_attention(heads, agrees):
 
 
 def test_prefill_attention(agrees):
+    """vLLM's kernel of prefilling gives torch's attention."""
     from vllm.v1.attention.ops.triton_prefill_attention import context_attention_fwd
 
     lengths = (5, 70, 33)
@@ -88,6 +90,7 @@ def test_prefix_prefill(agrees):
 
 
 def test_merge_states(agrees):
+    """vLLM's kernel merges two parts of attention."""
     from vllm.v1.attention.ops.triton_merge_attn_states import merge_attn_states
 
     a, b, out = normal(33, 4, 64), normal(33, 4, 64), normal(33, 4, 64)

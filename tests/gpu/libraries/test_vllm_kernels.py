@@ -72,6 +72,7 @@ def test_awq(m, agrees):
 @pytest.mark.parametrize("kind", [torch.int8, torch.float8_e4m3fn])
 @pytest.mark.parametrize("m,n,k", [(16, 64, 128), (70, 200, 300)])
 def test_scaled_mm(m, n, k, kind, agrees):
+    """vLLM's GEMM with scales of rows and columns."""
     a, b = (20 * normal(r, k) for r in (m, n))
     a, b = a.to(kind), b.to(kind).t()
     p, q = torch.rand(m, 1, device="cuda"), torch.rand(n, 1, device="cuda")
@@ -83,6 +84,7 @@ def test_scaled_mm(m, n, k, kind, agrees):
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("k,p", [(20, None), (None, 0.7), (50, 0.9)])
 def test_top_k_top_p(k, p, count):
+    """vLLM's kernel masks the logits that torch masks."""
     logits = normal(count, 1000, dtype=torch.float32)
     ks = None if k is None else ints([k] * count)
     ps = None if p is None else torch.full((count,), p, device="cuda")
@@ -218,6 +220,7 @@ def test_chunk_scan(agrees):
 
 
 def test_state_update(agrees):
+    """vLLM's step of a selective state-space model."""
     call = function(f"{MAMBA}.mamba_ssm.selective_state_update")
     state, x = normal(3, 4, 64, 16, dtype=torch.float32), normal(3, 4, 64)
     dt, a = torch.rand(3, 4, 64, device="cuda"), -torch.rand(4, 64, 16, device="cuda")

@@ -255,6 +255,7 @@ def test_module_prints():
 
 
 def test_what_is_not_there_says_so():
+    """An absent name of libtriton's IR is an AttributeError that says what is there."""
     with pytest.raises(AttributeError, match="make_ir"):
         triton._C.libtriton.ir.builder
 

@@ -144,6 +144,7 @@ assert gluon is ours and gl is ours.language and issubclass(triton.CompilationEr
 
 
 def test_what_is_not_there_says_so():
+    """An absent module of triton is an ImportError with the reason."""
     run(
         SETUP
         + """

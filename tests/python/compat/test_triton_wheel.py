@@ -46,6 +46,7 @@ def installed(tmp_path_factory):
 
 
 def test_what_is_inside(installed):
+    """The wheel `pantile-triton` has a package triton and its metadata, and nothing else."""
     wheel, site = installed
     assert wheel.name == f"pantile_triton-{pantile.version}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()

@@ -216,6 +216,7 @@ def test_the_page_of_the_host_is_current():
 def test_the_page_of_the_host_has_each_public_name(monkeypatch):
     spec = importlib.util.spec_from_file_location("python_page", ROOT / "scripts/python_page.py")
     page = importlib.util.module_from_spec(spec)
+    monkeypatch.syspath_prepend(ROOT / "scripts")
     spec.loader.exec_module(page)
     assert list(page.differences()) == []
     monkeypatch.setitem(page.SECTIONS, "Layouts", ("pantile.tools", ""))

@@ -32,7 +32,9 @@ FUNCTIONS = [f for f in reference.functions() if f.space != "lib" and not f.name
 def load_file(path, name):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(path.parent)  # scripts import their neighbours
+        spec.loader.exec_module(module)
     return module
 
 

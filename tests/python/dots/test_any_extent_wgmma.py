@@ -117,6 +117,7 @@ def test_columns_in_eights(device, blocks, dtype):
 @pytest.mark.parametrize("blocks", [(192, 96, 64, 8, 3), (192, 192, 64, 8, 3), (128, 48, 96, 4, 3)])
 @pytest.mark.parametrize("dtype", ["i8", "fp8e4nv", "bf16"])
 def test_other_types(device, blocks, orders, dtype):
+    """int8, fp8 and bf16 tiles of any extent run on wgmma."""
     compiled = run(device, dtype, "i32" if dtype == "i8" else "fp32", blocks, orders)
     reaches(device, compiled, "wgmma")
 
@@ -159,6 +160,7 @@ def test_without_a_technique(device, blocks, technique):
     "blocks", [(192, 192, 64, 8, 3), (192, 96, 64, 8, 3), (128, 176, 64, 8, 3)]
 )
 def test_stream_k(device, blocks):
+    """The pass splits GEMMs whose tiles have sides that are no powers of two, with a producer."""
     compiled = run(device, "fp16", "fp16", blocks, enabled_passes="nv-stream-k")
     reaches(device, compiled, "programs: stream-K", "producer: ")
 
@@ -218,6 +220,7 @@ def gradient_kernel(out_ptr, sum_ptr, q_ptr, k_ptr, g_ptr, length, M: tl.constex
     ],
 )  # fmt: skip
 def test_chained_dots(device, blocks):
+    """Gradients of attention, whose dots take results of others as operands, with tiles of any extent."""
     m, n, d, num_warps = blocks
     length = 2 * m + m // 2
     q, k, g = (random((rows, d), "fp16", seed=51 + rows % 7) for rows in (length, n, length))

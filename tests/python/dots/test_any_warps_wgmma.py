@@ -59,6 +59,7 @@ def test_warp_groups_that_have_no_part(device, blocks, instruction, warps):
 )
 @pytest.mark.parametrize("dtype", ["i8", "fp8e4nv", "bf16"])
 def test_other_types(device, blocks, dtype):
+    """int8, fp8 and bf16 GEMMs of three warp groups are right."""
     run(device, dtype, "i32" if dtype == "i8" else "fp32", blocks, "rc")
 
 
@@ -75,6 +76,7 @@ def test_tf32(device, blocks, orders):
 
 @pytest.mark.parametrize("blocks", [(192, 128, 64, 12, 3), (128, 128, 64, 12, 3)])
 def test_stream_k(device, blocks):
+    """The pass splits GEMMs of three warp groups, with a producer."""
     compiled = run(device, "fp16", "fp16", blocks, enabled_passes="nv-stream-k")
     reaches(device, compiled, "programs: stream-K", "producer: ")
 

@@ -37,6 +37,7 @@ def test_accumulator(device, precision):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_infinities_and_nan(device, precision):
+    """Every precision of fp32 gives infinities and NaN where float64 does."""
     a, b = random((16, 32), "fp32", 6), random((32, 16), "fp32", 7)
     a[3, 5], a[4, 6], b[7, 2] = np.inf, -np.inf, np.nan
     result = run(device, a, b, "fp32", precision=precision)

@@ -212,6 +212,7 @@ def attention(
 
 @pytest.mark.parametrize("block", [(64, 64, 64, 4), (128, 32, 64, 8), (64, 32, 128, 4)], ids=str)
 def test_chained_dots(device, block):
+    """Attention in tf32: the second dot takes the first one's result from registers."""
     bm, bn, d, warps = block
     q, k, v = (
         random((rows, d), "fp32", seed) for seed, rows in ((17, bm), (18, 4 * bn), (19, 4 * bn))

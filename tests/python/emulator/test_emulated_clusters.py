@@ -213,6 +213,7 @@ def test_a_block_arrives_at_the_barrier_of_another(driver):
     ],
 )
 def test_what_is_left_out_is_noticed(driver, monkeypatch, text, name, instruction, message):
+    """Each instruction that a cluster needs is missed, with a message of its own."""
     monkeypatch.setenv("PANTILE_EMULATION_WITHOUT", instruction)
     with pytest.raises(RuntimeError, match=message):
         run(driver, text, name)

@@ -67,6 +67,7 @@ TEST_OF_MATMUL = "tests/python/dots/test_matmul.py::test_every_configuration[emu
     ],
 )
 def test_what_is_left_out_is_noticed(target, instruction):
+    """Kernel tests fail when an instruction that orders or copies is left out."""
     result = run_tests(
         [TEST_OF_MATMUL], PANTILE_EMULATED_TARGET=target, PANTILE_EMULATION_WITHOUT=instruction
     )

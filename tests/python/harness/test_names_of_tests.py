@@ -22,7 +22,19 @@ import names_of_tests  # noqa: E402
     ],
 )
 def test_which_names_are_found(text, found):
-    assert list(names_of_tests.findings(text)) == found
+    assert list(names_of_tests.findings([text])) == [(0, *one) for one in found]
+
+
+def test_names_that_stand_in_two_files_need_docstrings():
+    texts = [
+        "def test_two_words():\n    pass\n\n\ndef test_of_this_file():\n    pass\n",
+        'def test_two_words():\n    """Of another thing."""\n',
+        "def test_two_words():\n    pass\n",
+    ]
+    assert list(names_of_tests.findings(texts)) == [
+        (0, 1, "test_two_words"),
+        (2, 1, "test_two_words"),
+    ]
 
 
 def test_no_test_of_the_repository_is_found():

@@ -166,18 +166,24 @@ def test_an_empty_batch_and_an_empty_grid():
     assert add(y, y)[0].shape == (0,)
 
 
-def test_shard_map(rng):
-    """Three kernels, a launch per device, on inputs that are split and ones that are not."""
+if hasattr(jax, "shard_map"):
+    shard_map = jax.shard_map
+else:
+    from jax.experimental.shard_map import shard_map as _shard_map
+
+    shard_map = functools.partial(_shard_map, check_rep=False)
+
+
+def mesh_of_two():
     devices = jax.devices(jax.config.jax_default_device.platform)
     if len(devices) < 2:
         pytest.skip("needs two devices")
-    if hasattr(jax, "shard_map"):
-        shard_map = jax.shard_map
-    else:
-        from jax.experimental.shard_map import shard_map as old
+    return jax.sharding.Mesh(np.array(devices[:2]), ("d",))
 
-        shard_map = functools.partial(old, check_rep=False)
-    mesh = jax.sharding.Mesh(np.array(devices[:2]), ("d",))
+
+def test_shard_map(rng):
+    """Three kernels, a launch per device, on inputs that are split and ones that are not."""
+    mesh = mesh_of_two()
     split, whole = jax.sharding.PartitionSpec("d"), jax.sharding.PartitionSpec()
     x, y = rng.standard_normal((2, 64, 40)).astype(np.float32)
     b = rng.standard_normal((40, 24)).astype(np.float32)

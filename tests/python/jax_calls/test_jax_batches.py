@@ -172,4 +172,5 @@ def test_loops_that_wait_for_no_other_program():
 
 
 def test_cooperative_launches():
+    """A cooperative launch is never widened by a batch."""
     assert grid_of(plain_kernel, (4, 1, 1), 7, launch_cooperative_grid=True) is None

@@ -5,15 +5,18 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import check_product, random
+from extent_checks import (
+    CHANGES_OF_SHAPE,
+    add_kernel,
+    check_change_of_shape,
+    check_masked_load,
+    check_reduction,
+    check_reduction_of_pairs,
+    check_scan,
+)
 
 LENGTHS = [1, 3, 48, 96, 97, 100, 176, 192, 1000]
 SHAPES = [(48, 96), (3, 5), (96, 8), (7, 100), (1, 33), (24, 40)]
-
-
-@triton.jit
-def add_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
-    at = tl.arange(0, N)
-    tl.store(out_ptr + at, tl.load(x_ptr + at) * 2 + tl.load(y_ptr + at))
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i8", "i64"])
@@ -28,31 +31,11 @@ def test_add(device, length, dtype):
     assert out.numpy().tobytes() == expected.tobytes()
 
 
-@triton.jit
-def masked_kernel(out_ptr, x_ptr, n, N: tl.constexpr):
-    at = tl.program_id(0) * N + tl.arange(0, N)
-    x = tl.load(x_ptr + at, mask=at < n, other=7.0)
-    tl.store(out_ptr + at, x + 1.0)
-
-
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 def test_masked_load_of_several_programs(device, length, num_warps):
-    n = 2 * length + length // 3
-    x = random(n, "fp32", seed=3)
-    out = device.output(3 * length, "fp32")
-    masked_kernel[(3,)](out.array, device.to(x), n, length, num_warps=num_warps)
-    expected = np.concatenate([x, np.full(3 * length - n, 7.0, np.float32)]) + np.float32(1)
-    assert out.numpy().tobytes() == expected.tobytes()
-
-
-@triton.jit
-def reduce_kernel(sums, most, where, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
-    at = tl.arange(0, N if AXIS == 0 else M)
-    tl.store(sums + at, tl.sum(x, AXIS))
-    tl.store(most + at, tl.max(x, AXIS))
-    tl.store(where + at, tl.argmin(x, AXIS))
+    """With tiles of any extent."""
+    check_masked_load(device, length, num_warps)
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
@@ -60,42 +43,14 @@ def reduce_kernel(sums, most, where, x_ptr, M: tl.constexpr, N: tl.constexpr, AX
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reduce(device, shape, axis, num_warps):
     """Sums, maxima and their places along both axes are NumPy's."""
-    x = np.round(random(shape, "fp32", seed=4) * 8)
-    kept = shape[1 - axis]
-    sums, most = device.output(kept, "fp32"), device.output(kept, "fp32")
-    where = device.output(kept, "i32")
-    reduce_kernel[(1,)](
-        sums.array, most.array, where.array, device.to(x), *shape, axis, num_warps=num_warps
-    )
-    np.testing.assert_array_equal(sums.numpy(), x.sum(axis))
-    np.testing.assert_array_equal(most.numpy(), x.max(axis))
-    np.testing.assert_array_equal(where.numpy(), x.argmin(axis))
-
-
-@triton.jit
-def multiply(a, b, c, d):
-    """Complex numbers."""
-    return a * c - b * d, a * d + b * c
-
-
-@triton.jit
-def product_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
-    at = tl.arange(0, N)
-    a, b = tl.reduce((tl.load(x_ptr + at), tl.load(y_ptr + at)), 0, multiply)
-    tl.store(out_ptr, a)
-    tl.store(out_ptr + 1, b)
+    check_reduction(device, shape, axis, num_warps)
 
 
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_reduction_of_pairs(device, length, num_warps):
-    x, y = random(length, "i32", seed=5) | 1, random(length, "i32", seed=6) & ~1
-    out = device.output(2, "i32")
-    product_kernel[(1,)](out.array, device.to(x), device.to(y), length, num_warps=num_warps)
-    a, b = 1, 0
-    for c, d in zip(x.tolist(), y.tolist()):
-        a, b = (a * c - b * d) & 0xFFFFFFFF, (a * d + b * c) & 0xFFFFFFFF
-    np.testing.assert_array_equal(out.numpy().view(np.uint32), np.array([a, b], np.uint32))
+    """A function of two values reduces tiles of any extent."""
+    check_reduction_of_pairs(device, length, num_warps)
 
 
 @triton.jit
@@ -115,53 +70,12 @@ def test_softmax_of_a_row_in_one_tile(device, columns):
     np.testing.assert_allclose(out.numpy(), e / e.sum(1, keepdims=True), rtol=2e-6, atol=1e-9)
 
 
-@triton.jit
-def shape_kernel(out_ptr, x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
-    y = tl.load(y_ptr + tl.arange(0, N))
-    if OP == "trans":
-        z = tl.trans(x)
-    elif OP == "ravel":
-        z = tl.ravel(x)
-    elif OP == "reshape":
-        z = tl.reshape(tl.trans(x), (M, N))
-    elif OP == "broadcast":
-        z = tl.where(x > y[None, :], x, tl.broadcast_to(y[None, :], (M, N)))
-    elif OP == "join":
-        z = tl.join(x, x * 2)
-    elif OP == "split":
-        a, b = tl.split(tl.reshape(x, (M, N // 2, 2)))
-        z = a - b
-    flat = tl.ravel(z)
-    tl.store(out_ptr + tl.arange(0, flat.shape[0]), flat)
-
-
-EXPECTED = {
-    "trans": lambda x, y: x.T,
-    "ravel": lambda x, y: x,
-    "reshape": lambda x, y: x.T,
-    "broadcast": lambda x, y: np.where(x > y, x, y),
-    "join": lambda x, y: np.stack([x, x * 2], -1),
-    "split": lambda x, y: x[:, ::2] - x[:, 1::2],
-}
-
-
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("op", EXPECTED)
+@pytest.mark.parametrize("op", CHANGES_OF_SHAPE)
 @pytest.mark.parametrize("shape", [(48, 96), (3, 6), (20, 12), (1, 10)])
 def test_shape(device, shape, op, num_warps):
     """Each change of shape moves every element as NumPy does."""
-    x, y = random(shape, "fp32", seed=8), random(shape[1], "fp32", seed=9)
-    expected = np.ascontiguousarray(EXPECTED[op](x, y)).reshape(-1)
-    out = device.output(expected.size, "fp32")
-    shape_kernel[(1,)](out.array, device.to(x), device.to(y), *shape, op, num_warps=num_warps)
-    np.testing.assert_array_equal(out.numpy(), expected)
-
-
-@triton.jit
-def scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), AXIS))
+    check_change_of_shape(device, shape, op, num_warps)
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
@@ -169,10 +83,7 @@ def scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.const
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scan(device, shape, axis, num_warps):
     """Prefix sums along both axes are NumPy's."""
-    x = random(shape, "i32", seed=10)
-    out = device.output(shape, "i32")
-    scan_kernel[(1,)](out.array, device.to(x), *shape, axis, num_warps=num_warps)
-    np.testing.assert_array_equal(out.numpy(), x.cumsum(axis, dtype=np.int32))
+    check_scan(device, shape, axis, False, num_warps)
 
 
 @triton.jit
@@ -420,21 +331,11 @@ def test_attention_of_any_blocks(device, blocks, causal):
     np.testing.assert_allclose(out.numpy(), expected, rtol=2e-2, atol=4e-3)
 
 
-@triton.jit
-def reversed_scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), AXIS, reverse=True))
-
-
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", [*SHAPES, (1, 1000), (100, 3), (300, 1)])
 def test_reversed_scan(device, shape, axis, num_warps):
-    x = random(shape, "i32", seed=30)
-    out = device.output(shape, "i32")
-    reversed_scan_kernel[(1,)](out.array, device.to(x), *shape, axis, num_warps=num_warps)
-    expected = np.flip(np.flip(x, axis).cumsum(axis, dtype=np.int32), axis)
-    np.testing.assert_array_equal(out.numpy(), expected)
+    check_scan(device, shape, axis, True, num_warps)
 
 
 @triton.jit
@@ -462,13 +363,18 @@ def cast_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty))
 
 
-@pytest.mark.parametrize("to", ["fp32", "fp16", "fp8e5"])
-@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5", "i8", "fp16", "bf16", "fp64"])
+CASTS = [
+    (dtype, to)
+    for dtype in ("fp8e4nv", "fp8e5", "i8", "fp16", "bf16", "fp64")
+    for to in ("fp32", "fp16", "fp8e5")
+    if (dtype, to) != ("i8", "fp8e5")  # there is no such conversion
+]
+
+
+@pytest.mark.parametrize("dtype, to", CASTS)
 @pytest.mark.parametrize("shape", [(96, 5), (48, 96), (3, 7)])
 def test_casts_in_pairs_of_registers(device, shape, dtype, to):
     """Three registers are a pair and a half."""
-    if dtype == "i8" and to == "fp8e5":
-        pytest.skip("there is no such conversion")
     x = np.random.default_rng(32).integers(0, 6, shape).astype(random((1,), dtype, seed=0).dtype)
     out = device.output(shape, to)
     cast_kernel[(1,)](out.array, device.to(x), *shape, num_warps=8)

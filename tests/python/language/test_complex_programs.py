@@ -239,6 +239,7 @@ def block_kernel(out, x, M, N, BM: tl.constexpr, BN: tl.constexpr):
 
 
 def test_block_pointers(device):
+    """Block pointers load and store complex tiles within their bounds."""
     x = numbers((13, 27), 26)
     out = device.output((13, 27), "c64")
     block_kernel[(1,)](out.array, device.to(x), 13, 27, 16, 32)

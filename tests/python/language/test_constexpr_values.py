@@ -110,6 +110,7 @@ def plain_kernel(out_ptr, n):
 
 
 def test_do_not_specialize(device):
+    """A parameter that is not specialised stays a run-time value when it is 1."""
     out = device.output(1, "i32")
     first = plain_kernel[(1,)](out.array, 1)
     assert out.numpy()[0] == 42

@@ -126,6 +126,7 @@ def test_an_error_does_not_stick():
 
 
 def test_errors_can_be_pickled():
+    """A compile error keeps its message, its text and its range."""
     error = compile_error(undefined_kernel)
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)

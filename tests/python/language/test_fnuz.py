@@ -268,6 +268,7 @@ def both_ways_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
 
 @both
 def test_in_place(device, dtype):
+    """A kernel reads and overwrites one fnuz array."""
     x = all_codes(dtype)
     out, array = device.output(256, "u8"), device.to(x.copy())
     both_ways_kernel[(3,)](out.array, array, 256, 128)

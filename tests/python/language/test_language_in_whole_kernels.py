@@ -256,6 +256,7 @@ def both_descriptors_kernel(out, host, M, COLS: tl.constexpr, B: tl.constexpr):
 
 
 def test_descriptors_of_host_and_kernel(device):
+    """A kernel loads by a descriptor that it was given and stores by one that it makes."""
     M, COLS, B = 40, 64, 16
     x, out = random((M, COLS), "fp32", 26), device.output((M, COLS), "fp32")
     given = TensorDescriptor.from_tensor(device.to(x), [B, B])

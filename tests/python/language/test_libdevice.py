@@ -126,6 +126,7 @@ def check_real(device, name, operands, result, row):
     ),
 )
 def test_special_values(device, name, operands, result):
+    """Functions of libdevice give what C's do for NaN, infinities and signed zeros."""
     one_operand = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5])
     grid = np.meshgrid(*[one_operand] * len(operands), indexing="ij")
     arrays = [axis.ravel().astype(DTYPES[operands[0]]) for axis in grid]

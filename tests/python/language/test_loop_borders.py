@@ -124,6 +124,7 @@ def known_kernel(
     ],
 )
 def test_known_bounds(device, dtype, bounds, factor):
+    """Compile-time bounds near the ends of their type run as many iterations as Python's range."""
     out = device.output((1,), "i64")
     known_kernel[(1,)](out.array, *bounds, DTYPE=dtype, FACTOR=factor)
     assert out.numpy()[0] == mix(range(*bounds))

@@ -283,6 +283,7 @@ def nested(x):
 
 @pytest.mark.parametrize("n", [4, 8, 40])
 def test_nested_loops(device, n):
+    """`break` and `continue` leave the loop that they stand in."""
     x = integers((n, n), 50 + n)
     out = device.output(2, "i32")
     nested_kernel[(1,)](out.array, device.to(x), n)

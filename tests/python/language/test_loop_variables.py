@@ -95,6 +95,7 @@ def constant_kernel(out_ptr):
 
 
 def test_known_bounds(device):
+    """After loops over compile-time ranges their variables have the last value."""
     out = device.output(16, "i32")
     constant_kernel[(1,)](out.array)
     np.testing.assert_array_equal(out.numpy(), [0, 2, 4, 6, 8, 4, 40, -4] + [47] * 8)

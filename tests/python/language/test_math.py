@@ -55,6 +55,7 @@ def test_accuracy(device, name, dtype):
     "name", ["exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "floor"]
 )
 def test_special_values(device, name, dtype):
+    """Functions of `tl` give what NumPy's do for NaN, infinities and signed zeros."""
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 200.0], DTYPES[dtype])
     reference = {"rsqrt": lambda v: 1 / np.sqrt(v), "erf": np.vectorize(lambda v: float(mp.erf(v)))}
     got = run(device, getattr(tl, name), [x], dtype)

@@ -59,6 +59,7 @@ def test_softmax_of_any_row_length(device, shape):
 
 
 def test_strided_rows(device):
+    """Rows of a wider array: the stride is not the number of columns."""
     whole = random((9, 300), "fp32", seed=2)
     out = device.output((9, 100), "fp32")
     softmax_kernel[(9,)](out.array, device.to(whole)[:, :100], 300, 100, BLOCK=128)

@@ -57,6 +57,7 @@ def test_shapes_and_warps(device, shape, num_warps):
 
 
 def test_nan_comes_last(device):
+    """As NumPy sorts, in tiles of powers of two."""
     x = random((1, 32), "fp32", seed=13)
     x[0, [3, 17]] = np.nan
     out = device.output(x.shape, "fp32")
@@ -114,6 +115,7 @@ def merge_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, DESCENDING: t
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_bitonic_merge(device, descending):
+    """Rows that rise and then fall are merged."""
     x = np.sort(random((4, 64), "fp32", seed=17), axis=1)
     x[:, 32:] = x[:, :31:-1]
     out = device.output(x.shape, "fp32")

@@ -89,6 +89,7 @@ def test_every_dimension_of_powers_of_two(device, dim):
 
 @pytest.mark.parametrize("extent", [30, 100])
 def test_nan_comes_last(device, extent):
+    """As NumPy sorts, next to the padding of other extents."""
     x = random((2, extent), "fp32", seed=13)
     x[:, [3, 17]] = np.nan
     check_sort(device, x, "fp32", 1, False)
@@ -171,6 +172,7 @@ def merge_kernel(
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("shape", [(4, 48), (4, 64), (3, 7), (100, 2)], ids=str)
 def test_bitonic_merge(device, shape, descending, falls_first):
+    """Along both axes, with the turning point anywhere and in either direction."""
     for dim in range(2):
         x = np.sort(random(shape, "fp32", seed=17), axis=dim)
         front, back = np.split(x, [shape[dim] // 3], axis=dim)

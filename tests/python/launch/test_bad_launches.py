@@ -102,6 +102,7 @@ def test_what_is_no_grid(launches, grid, error, message):
     ],
 )
 def test_wrong_arguments(launches, args, kwargs, error, message):
+    """On a GPU, by the kernel's own launch path: each mistake names the argument."""
     for _ in range(2):
         with pytest.raises(error, match=message):
             copy_kernel[(1,)](launches.out, launches.given, *args, **kwargs)
@@ -267,6 +268,8 @@ def test_a_forked_process_says_so(gpu):
 
 @pytest.mark.gpu
 def test_too_much_shared_memory(gpu):
+    """On a GPU a launch that needs more than there is says how much of each."""
+
     @triton.jit
     def wide_kernel(a_ptr, out_ptr, steps, N: tl.constexpr):
         offsets = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]

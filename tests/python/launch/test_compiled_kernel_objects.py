@@ -184,6 +184,7 @@ def errors():
 
 @pytest.mark.parametrize("error", errors(), ids=lambda error: type(error).__name__)
 def test_errors_can_be_pickled(error):
+    """Each class of error keeps its arguments."""
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error) and again.args == error.args
     assert isinstance(again, triton.TritonError)
@@ -215,6 +216,7 @@ def test_an_error_of_the_compiler_can_be_pickled():
 
 @needs_ptxas
 def test_too_much_shared_memory():
+    """Compiling without a GPU says it, too."""
     text = """
 def kernel(out, a, b, N: tl.constexpr, K: tl.constexpr):
     i, k = tl.arange(0, N), tl.arange(0, K)
@@ -373,6 +375,7 @@ def meet(out, arrived, COUNT: tl.constexpr):
 
 
 def test_cooperative_launches(device, monkeypatch):
+    """64 programs that wait for one another run at once, and the metadata says so."""
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "64")
     out = device.output(64, "i32")
     arrived = device.to(np.zeros(1, np.int32))

@@ -61,6 +61,7 @@ def launch_smooth(device, x, turns, barrier, block, tag=0, **options):
 @pytest.mark.parametrize("turns", [1, 2, 5])
 @pytest.mark.parametrize("n, block", [(100, 16), (1000, 128)])
 def test_a_barrier_of_the_grid(device, monkeypatch, n, block, turns, barrier):
+    """Programs of a Python launch see what all others wrote before the barrier."""
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
     x = random(n, seed=turns)
     result = launch_smooth(device, x, turns, barrier, block, launch_cooperative_grid=True)

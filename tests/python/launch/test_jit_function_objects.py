@@ -155,6 +155,7 @@ def test_specialisation_of_scalars(value, kind, attrs):
 
 @pytest.mark.parametrize("by", ["n", 1])
 def test_do_not_specialize(by):
+    """By name or position: one kernel for all values, and alignment apart from the value 1."""
     fn = function_of("def kernel(out, n):\n    pass\n")
     kernel = triton.jit(fn, do_not_specialize=[by])
     for value in (1, 16, 3):

@@ -62,6 +62,7 @@ def unspecialized_kernel(out_ptr, n):
 
 
 def test_do_not_specialize():
+    """Launches with 1, 15, 16 and a negative number run one kernel."""
     out = np.zeros(1, np.int64)
     kernels = set()
     for n in (1, 15, 16, -7):
@@ -126,6 +127,7 @@ def test_types_of_scalars():
 
 
 def test_wrong_arguments():
+    """On the CPU: each mistake of binding and of types names the argument."""
     out, x = host(16)
     with pytest.raises(TypeError, match="missing a value for `n`"):
         scale_kernel[(1,)](out, x, 1.0)

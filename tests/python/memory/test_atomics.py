@@ -95,6 +95,7 @@ def orders_kernel(out_ptr, old_ptr, SEM: tl.constexpr, SCOPE: tl.constexpr):
 @pytest.mark.parametrize("sem", [None, "relaxed", "acquire", "release", "acq_rel"])
 @pytest.mark.parametrize("scope", [None, "gpu", "cta", "sys"])
 def test_orders_and_scopes(device, sem, scope):
+    """Every order and scope of a read-modify-write counts each program once."""
     programs = 1 if scope == "cta" else 40
     out, seen = device.to(np.zeros(3, np.int32)), device.output(programs, "i32")
     orders_kernel[(programs,)](out, seen.array, sem, scope)

@@ -71,6 +71,7 @@ def test_padding(device, padding, outside):
 
 
 def test_transposed_strides(device):
+    """A block pointer with exchanged strides reads the transposed array."""
     x = random((40, 30), "fp32", seed=4)
     out = device.output((16, 32), "fp32")
     copy_kernel[(1,)](device.to(x), out.array, 30, 40, 1, 30, 32, 1, 16, 16, 16, 32, "zero")

@@ -31,6 +31,7 @@ def test_pointers(device):
 
 
 def test_block_pointers(device):
+    """`None` for boundary checks and padding means that they were not given."""
     x = np.random.default_rng(1).standard_normal(100).astype(np.float32)
     y = device.empty(100, np.float32)
     copy_window[(1,)](device.to(x), y, 100, BLOCK=128)

@@ -56,6 +56,7 @@ def test_copies(device, dtype, block, num_warps):
 @pytest.mark.parametrize("sem", ["relaxed", "ordered"])
 @pytest.mark.parametrize("scope", ["cta", "gpu", "sys"])
 def test_orders_and_scopes(device, sem, scope):
+    """Every order and scope of `atomic_load` and `atomic_store` copies each element."""
     x = random(100, "i32", seed=303)
     out = device.to(np.zeros(100, np.int32))
     copy_kernel[(2,)](out, device.to(x), 100, 64, sem, scope)

@@ -109,6 +109,7 @@ def environment_of(home, **more):
 
 
 def test_what_is_inside(wheel):
+    """Pantile's wheel has the library, the tools, the stubs, the stand-in and the notices."""
     files = zipfile.ZipFile(wheel)
     names = files.namelist()
     assert re.search(r"-cp3\d+-cp3\d+-manylinux_2_35_x86_64\.whl$", wheel.name), wheel.name

@@ -23,6 +23,7 @@ def log_sum_kernel(out_ptr, total_ptr, x_ptr, cols, BLOCK: tl.constexpr):
     "cols, block, warps", [(65536, 65536, 32), (50001, 65536, 16), (3000, 4096, 32)]
 )
 def test_log_sum(device, dtype, cols, block, warps):
+    """Rows of up to 65536 columns in 16 and 32 warps have the logarithm of their sum of exponentials."""
     x = random((2, cols), dtype, warps)
     out, total = device.output((2, cols), "fp32"), device.output(2, "fp32")
     log_sum_kernel[(2,)](out.array, total.array, device.to(x), cols, block, num_warps=warps)

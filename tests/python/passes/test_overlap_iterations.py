@@ -40,6 +40,7 @@ BY_CP_ASYNC = {"disabled_passes": "nv-specialise-warps"}
 @pytest.mark.parametrize("keys,step,depth,warps,stages", [(64, 64, 64, 4, 3), (128, 32, 64, 8, 4)])
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3, 4, 9])
 def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iterations, options):
+    """Gradients whose MMAs overlap iterations, from none to nine."""
     length, programs, begin = 12 * step, 2, 2 * step
     k, v = (random((programs * keys, depth), "fp16") / 4 for _ in range(2))
     q, g = (random((length, depth), "fp16") / 4 for _ in range(2))

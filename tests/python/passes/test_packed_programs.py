@@ -89,7 +89,7 @@ def threads_kernel(out_ptr, n, BLOCK: tl.constexpr):
 def test_programs_per_cta(device, factor, threads):
     """All CTAs get as many programs, four at most."""
     if device.arch is None:
-        pytest.skip("the CPU has no blocks")
+        pytest.skip("the CPU has no CTAs")
     # More than run at once in CTAs of their own.
     programs = factor * (9999 if device.on_gpu else 5)
     out = device.to(np.zeros((programs, 4), dtype=np.int32))

@@ -67,6 +67,7 @@ def check(device, keys, n, programs, causal):
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 3, 6])
 def test_any_number_of_iterations(device, blocks):
+    """Gradients in ping-pong, from none to six tiles of queries."""
     check(device, blocks * 64, 64, programs=2, causal=False)
 
 

@@ -46,6 +46,7 @@ def test_stored(device):
 @pytest.mark.parametrize("spread", [1, 30, 200])
 @pytest.mark.parametrize("shift", [-500.0, 0.0, 3000.0])
 def test_log_sum(device, spread, shift):
+    """A running maximum and its rescaled sum are right for any spread and shift."""
     blocks, size = 5, 512
     x = random((blocks, size), "fp32", 1) * np.float32(spread) + np.float32(shift)
     y, weights = device.output(1, "fp32"), device.output(x.shape, "fp16")

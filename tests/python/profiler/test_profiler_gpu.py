@@ -138,7 +138,7 @@ inner = outer["inner"][1]
 assert metrics == {"steps": 1}
 assert outer["copy_kernel"][0]["count"] == 1 and inner["copy_kernel"][0]["count"] == 3
 assert count_of(inner, "elementwise") == 3 and len(inner) == 2, inner
-assert len(outer) >= 3, outer  # the product is one kernel or several
+assert len(outer) >= 3, outer  # the GEMM is one kernel or several
 assert count_of(found, "sin_kernel") == 1 and not count_of(outer, "sin_kernel")
 device = json.loads(Path("scopes.hatchet").read_text())[1]["CUDA"]["0"]
 properties = torch.cuda.get_device_properties(0)
@@ -257,6 +257,7 @@ assert name.endswith("@copy") and kernels["copy_kernel"][0]["count"] == 1
 
 
 def test_several_gpus(run, gpus):
+    """Kernels of one scope are counted per GPU."""
     run("""
 other = torch.rand(1000, device="cuda:1")
 start("gpus")

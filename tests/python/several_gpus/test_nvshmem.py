@@ -2,10 +2,12 @@
 
 import ctypes
 import gc
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import nvshmem_library as nvshmem
@@ -297,6 +299,32 @@ def test_functions_that_stay_calls(tmp_path):
     ]
     assert ".func" in ptx and "call.uni" in ptx
     assert f".visible .const .align 8 .b8 {nvshmem.STATE.decode()}[24]" in ptx
+
+
+@pytest.fixture
+def installed_library():
+    """The bitcode of NVIDIA's wheel, which newer ones have once per architecture."""
+    wheel = (
+        importlib.util.find_spec("nvidia.nvshmem") if importlib.util.find_spec("nvidia") else None
+    )
+    folders = [Path(folder, "lib") for folder in wheel.submodule_search_locations] if wheel else []
+    for folder in folders:
+        for name in ("libnvshmem_device.bc", "libnvshmem_device_sm_90.bc"):
+            if (folder / name).exists():
+                return {"libnvshmem_device": str(folder / name)}
+    pytest.skip("needs the wheel nvidia-nvshmem-cu13")
+
+
+def test_nvidias_library_is_linked(installed_library):
+    """What the kernel calls is in its code, to the machine code, and the host finds the library's variable."""
+    kernel = triton.jit(exchange_kernel.fn)
+    types = {"dest": "*fp32", "source": "*fp32", "signals": "*u64", "out": "*fp32", "count": "i32"}
+    source = ASTSource(kernel, types, {"TURN": 1, "BLOCK": 128})
+    made = triton.compile(source, target=HOPPER, options={"extern_libs": installed_library})
+    ptx = made.asm["ptx"]
+    assert ".visible .const .align 8 .b8 nvshmemi_device_state_d[" in ptx
+    assert ".func nvshmem" not in ptx, "no function is left to be found elsewhere"
+    assert made.asm["cubin"]
 
 
 TORCH = """

@@ -121,6 +121,7 @@ def smooth(device, folder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 @pytest.mark.parametrize("n", [7, 5 * BLOCK - 3, 5 * BLOCK])
 def test_a_barrier_of_the_grid(smooth, n, rounds):
+    """Programs that a C launcher starts see what all others wrote before the barrier."""
     x = random(n, seed=rounds)
     status, result = smooth(x, rounds)
     wide = x.astype(np.float64)

@@ -67,7 +67,7 @@ def start(device, tmp_path, monkeypatch):
 
 
 def finish(process):
-    """The report of a process, whose best kernel gives the product."""
+    """The report of a process, whose best kernel gives the GEMM."""
     printed, problem = process.communicate(timeout=120)
     assert process.returncode == 0, printed + problem
     report = Report(printed)

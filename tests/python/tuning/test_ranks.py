@@ -32,7 +32,7 @@ class Ranks:
         self.folder, self.cache, self.running = folder, folder / "cache", []
         self.common = {"folder": str(folder), "device": "emulated", "sizes": [300, 200]}
 
-    def start(self, rank=None, count=8, env=None, **job):
+    def start(self, rank=None, count=8, env=None, program=PROGRAM, **job):
         """Start rank `rank` of `count`, or, with None, a process without a number."""
         if {**self.common, **job}["device"] == "emulated" and not emulated_device.library_path():
             pytest.skip("the emulated driver is not built")
@@ -40,7 +40,7 @@ class Ranks:
         variables = self.environment()
         if rank is not None:
             variables.update({name: str(number) for name, number in numbers.items()})
-        return self.run([PROGRAM, json.dumps({**self.common, **job})], {**variables, **(env or {})})
+        return self.run([program, json.dumps({**self.common, **job})], {**variables, **(env or {})})
 
     def environment(self):
         variables = {name: text for name, text in os.environ.items() if name not in NUMBERED}

@@ -1,4 +1,4 @@
-"""LoRA: the product with A shrinks to the rank in parts along K, that with B expands and adds."""
+"""LoRA: the GEMM with A shrinks to the rank in parts along K, that with B expands and adds."""
 
 import importlib
 

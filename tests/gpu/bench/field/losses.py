@@ -95,7 +95,7 @@ class CrossEntropyBackwardInChunks(Case):
 
 
 class LinearCrossEntropy(Case):
-    """Partial log-sum-exps of a product whose logits are not stored."""
+    """Partial log-sum-exps of a GEMM whose logits are not stored."""
 
     full = dict(rows=4096, n=32000, depth=2048, parts=4)
     small = dict(rows=50, n=300, depth=96, parts=3)
