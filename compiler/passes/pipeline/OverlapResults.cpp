@@ -71,11 +71,18 @@ public:
     return lacksStages() ? "the buffers have too few stages" : "";
   }
 
-  /// 32-bit registers per thread of the expanded loop.
+  /// 32-bit registers per thread of the expanded loop. A carried tile that is not updated in place,
+  /// such as the result itself, is live next to the one of the next iteration.
   int64_t registers() {
     int64_t registers = registersOfLoop(loop);
     for (nv::AsyncMmaOpInterface mma : mmas)
       registers += registersOf(mma.getResult());
+    for (auto [carried, next] : llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues())) {
+      Operation *op = next.getDefiningOp();
+      if (isa<RankedTensorType>(carried.getType()) &&
+          !(op && llvm::is_contained(op->getOperands(), carried)))
+        registers += registersOf(carried);
+    }
     return registers;
   }
 
