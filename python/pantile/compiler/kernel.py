@@ -349,11 +349,11 @@ def _build(program, specialization, library, src, target, options):
     return compiled
 
 
-def publish_files(compiled, texts):
-    """Write a kernel's files in Triton's layout, the texts of its stages only if `texts` is set."""
+def publish_files(compiled, texts, machine_code=True):
+    """Write a kernel's files in Triton's layout: the texts of its stages only if `texts` is set."""
     from .triton_layout import publish
 
-    compiled._files = publish(compiled, texts)
+    compiled._files = publish(compiled, texts, machine_code)
 
 
 def _tell(listener, compiled):

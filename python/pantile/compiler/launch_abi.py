@@ -4,7 +4,7 @@
 and a CTA has `num_warps` warps, so any launcher can start it. `full`: it may take tensor maps and
 the grid too, have more warps, and run several programs in a CTA or one in several; only our
 launchers start it. `auto` is `full` where only our launchers start the kernel, but for CTAs of several
-programs: what they save on the GPU is less than what Inductor's static launcher, in C++, saves.
+programs: pointwise kernels and reductions are then of the ABI `triton`, too.
 """
 
 import sys
