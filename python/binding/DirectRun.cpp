@@ -138,8 +138,10 @@ bool DirectRun::operator()(const Grid &grid, uint64_t stream, std::span<PyObject
   PyThreadState *released = PyEval_SaveThread();
   const bool isQueued = (*launch)(grid, slots.data(), stream);
   PyEval_RestoreThread(released);
-  if (isQueued)
+  if (isQueued) {
+    LaunchStats::countHeld(LaunchStats::ofProcess().hits);
     LaunchStats::countHeld(LaunchStats::ofProcess().shortcuts);
+  }
   return isQueued;
 }
 

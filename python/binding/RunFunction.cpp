@@ -1,8 +1,8 @@
 //===- RunFunction.cpp - CompiledKernel.run as a C function --------------------------------===//
 // Needs: see DirectRun.h.
 // Gives: `run_function`, which makes what `CompiledKernel.run` returns.
-// How:   It is called with Triton's nine leading parameters. Without hooks it launches by DirectRun,
-//        so that no Python code runs; else it calls the general function, with the same arguments.
+// How:   It is called with Triton's nine leading parameters. Without hooks it launches by
+//        DirectRun, so that no Python code runs; else it calls the general function.
 //===-------------------------------------------------------------------------------------===//
 #include "RunFunction.h"
 #include "DirectRun.h"

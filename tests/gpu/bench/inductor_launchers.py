@@ -1,4 +1,4 @@
-"""Host time per launch of Inductor's launchers: torch's static one, and that of the kernel's package.
+"""Host time per launch of Inductor's launchers: torch's static one, and that of the package.
 
 Usage: inductor_launchers.py [--bursts 60] [--launches 300]
 Needs: a GPU, torch 2.11 or later, triton; PYTHONPATH with pantile.
