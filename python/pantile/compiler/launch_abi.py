@@ -63,7 +63,15 @@ def asked_of_compile(asked, signature, meta):
         _refuse_descriptors(signature)
         return "triton"
     chosen = knobs.runtime.launch_abi
-    return _checked(chosen or ("triton" if meta is None else "auto"))
+    is_for_any = meta is None or _static_launcher_is_demanded()
+    return _checked(chosen or ("triton" if is_for_any else "auto"))
+
+
+def _static_launcher_is_demanded():
+    """Whether Inductor refuses kernels that its static launcher does not start."""
+    config = sys.modules.get(_INDUCTOR + "config")
+    names = ("strict_static_triton_launcher", "strict_static_cuda_launcher")
+    return any(getattr(config, name, False) for name in names)
 
 
 def _refuse_descriptors(signature):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pantile as triton
@@ -136,6 +137,16 @@ def test_who_starts_kernels_of_inductor(folder, num_warps):
     small = (scale, SCALE, {"BLOCK": 128})
     assert starters(folder, *small, num_warps=num_warps) == ("static", "triton")
     assert starters(folder, matmul, MATMUL, BLOCKS) == ("run", "full")
+
+
+@pytest.mark.parametrize("name", ["strict_static_triton_launcher", "strict_static_cuda_launcher"])
+def test_the_static_launcher_starts_all_where_inductor_demands_it(folder, name, monkeypatch):
+    """Which refuses a kernel otherwise; the name is the setting's of newer and of older versions."""
+    for value, expected in ((True, "static"), (False, "run")):
+        config = SimpleNamespace(**{name: value})
+        monkeypatch.setitem(sys.modules, "torch._inductor.config", config)
+        assert starters(folder, scale, SCALE, {"BLOCK": 32 << value})[0] == expected
+        assert starters(folder, matmul, MATMUL, {**BLOCKS, "BK": 32 << value})[0] == expected
 
 
 def test_kernels_of_one_warp_are_packed_by_our_launches_alone(folder):
