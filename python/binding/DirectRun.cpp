@@ -1,6 +1,5 @@
 //===- DirectRun.cpp - see DirectRun.h ---------------------------------------------------===//
 #include "DirectRun.h"
-#include "LaunchGrid.h"
 #include "LaunchStats.h"
 #include "LaunchTable.h"
 #include "PythonNumbers.h"
@@ -54,8 +53,7 @@ DirectRun::Reading DirectRun::readingOf(const ArgSpec &spec) {
   return reading;
 }
 
-DirectRun::DirectRun(Kernel kernel, std::vector<bool> isConstexpr)
-    : kernel(std::move(kernel)), ready(static_cast<size_t>(std::max(knownDeviceCount(), 0))) {
+DirectRun::DirectRun(Kernel kernel, std::vector<bool> isConstexpr) : kernel(std::move(kernel)) {
   const std::vector<ArgSpec> &specs = this->kernel->args;
   for (size_t i = 0; i < specs.size(); ++i) {
     Reading reading = readingOf(specs[i]);
@@ -101,33 +99,34 @@ bool DirectRun::readValue(const Reading &reading, PyObject *object, uint64_t &sl
   }
 }
 
-bool DirectRun::read(py::handle args, uint64_t *slots, int &device) const {
-  const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args.ptr()));
-  const bool hasAll = given == readings.size();
-  if (!hasAll && given != present)
+bool DirectRun::read(std::span<PyObject *const> args, uint64_t *slots, int &device) const {
+  const bool hasAll = args.size() == readings.size();
+  if (!hasAll && args.size() != present)
     return false;
-  Py_ssize_t next = 0;
+  size_t next = 0;
   for (const Reading &reading : readings) {
     if (!hasAll && reading.mayBeAbsent && reading.kind != Reading::Kind::Nothing)
       return false;
     if (!hasAll && reading.mayBeAbsent)
       continue;
-    PyObject *object = PyTuple_GET_ITEM(args.ptr(), next++);
+    PyObject *object = args[next++];
     if (reading.kind != Reading::Kind::Nothing && !readValue(reading, object, *slots++, device))
       return false;
   }
-  return device >= 0 && static_cast<size_t>(device) < ready.size();
+  return device >= 0 && device < knownDeviceCount();
 }
 
 const ReadyLaunch *DirectRun::readyOn(int device) {
   const TableLock lock(mutex);
+  if (static_cast<size_t>(device) >= ready.size())
+    ready.resize(device + 1);
   auto &found = ready[device];
   if (!found)
     found = ReadyLaunch::of(kernel, {.device = device});
   return found.get();
 }
 
-bool DirectRun::operator()(const Grid &grid, uint64_t stream, py::handle args) {
+bool DirectRun::operator()(const Grid &grid, uint64_t stream, std::span<PyObject *const> args) {
   std::array<uint64_t, ReadyLaunch::mostSlots> slots;
   int device = -1;
   if (LaunchTable::isLeftOut.load(std::memory_order_relaxed) || readings.size() > slots.size() ||
@@ -139,19 +138,15 @@ bool DirectRun::operator()(const Grid &grid, uint64_t stream, py::handle args) {
   PyThreadState *released = PyEval_SaveThread();
   const bool isQueued = (*launch)(grid, slots.data(), stream);
   PyEval_RestoreThread(released);
-  if (isQueued)
+  if (isQueued) {
+    LaunchStats::countHeld(LaunchStats::ofProcess().hits);
     LaunchStats::countHeld(LaunchStats::ofProcess().shortcuts);
+  }
   return isQueued;
 }
 
 void bindDirectRun(py::module_ &module) {
-  py::class_<DirectRun>(module, "DirectRun")
-      .def(py::init<Kernel, std::vector<bool>>())
-      .def("__call__", [](DirectRun &self, py::handle grid, py::handle stream, py::tuple args) {
-        int64_t handle = 0;
-        return readInteger(stream.ptr(), handle) &&
-               self(toGrid(grid), static_cast<uint64_t>(handle), args);
-      });
+  py::class_<DirectRun>(module, "DirectRun").def(py::init<Kernel, std::vector<bool>>());
 }
 
 } // namespace pantile::python

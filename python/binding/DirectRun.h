@@ -8,6 +8,7 @@
 #include "TableLock.h"
 #include "pantile/ReadyLaunch.h"
 #include <pybind11/pybind11.h>
+#include <span>
 #include <vector>
 
 namespace pantile::python {
@@ -17,8 +18,8 @@ public:
   /// `isConstexpr`: one flag per parameter; a call may leave those out.
   DirectRun(Kernel kernel, std::vector<bool> isConstexpr);
 
-  /// Queues a launch of `args`, a tuple, on `stream`. False: nothing was queued.
-  bool operator()(const Grid &grid, uint64_t stream, pybind11::handle args);
+  /// Queues a launch of `args` on `stream`. False: nothing was queued.
+  bool operator()(const Grid &grid, uint64_t stream, std::span<PyObject *const> args);
 
 private:
   /// How the value of a parameter is read.
@@ -30,7 +31,7 @@ private:
     int64_t least = 0, most = 0; ///< of an Integer
   };
   static Reading readingOf(const ArgSpec &spec);
-  bool read(pybind11::handle args, uint64_t *slots, int &device) const;
+  bool read(std::span<PyObject *const> args, uint64_t *slots, int &device) const;
   static bool readValue(const Reading &reading, PyObject *object, uint64_t &slot, int &device);
   static bool readAddress(PyObject *object, uint64_t &address, int &device);
   const ReadyLaunch *readyOn(int device);

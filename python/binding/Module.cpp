@@ -12,6 +12,7 @@
 #include "Launcher.h"
 #include "Predict.h"
 #include "Profiler.h"
+#include "RunFunction.h"
 #include "Store.h"
 #include "TritonIr.h"
 #include "Tune.h"
@@ -291,6 +292,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindKernel(module);
   bindDispatcher(module);
   bindDirectRun(module);
+  bindRunFunction(module);
   bindLauncher(module);
   bindLaunchers(module);
   bindDevices(module);

@@ -12,7 +12,8 @@ def compile(src, target=None, options=None, _env_vars=None):
     By default the machine code takes the kernel's arguments and nothing else, so that any launcher
     can start it (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its
     tensors too, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the
-    full one is compiled unless the machine code is stored for a launcher in C++.
+    full one is compiled unless the machine code is stored for a launcher in C++; torch's static
+    launcher, which takes longer than `run`, finds no machine code then.
 
     Parameters
     ----------
@@ -49,5 +50,5 @@ def compile(src, target=None, options=None, _env_vars=None):
     given["launch_abi"] = asked_of_compile(given.get("launch_abi"), src.signature, meta)
     compiled = compile_source(src, target, given)
     if meta is not None and knobs.cache.triton_layout is None:
-        publish_files(compiled, texts=False)
+        publish_files(compiled, texts=False, machine_code=given["launch_abi"] == "triton")
     return compiled

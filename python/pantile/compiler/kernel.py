@@ -219,7 +219,16 @@ class CompiledKernel:
         launch_enter_hook, launch_exit_hook, *args)`: all arguments, or those that are not constexpr.
         """
         # A property: libraries put None under this name into the attributes of a restored kernel.
-        return self._run
+        options = self.options
+        if options.launch_cooperative_grid or options.launch_pdl or self.target.backend != "cuda":
+            return self._run
+        from .. import _pantile
+
+        code = self._code
+        if code.direct_run is None:
+            constexprs = [parameter.is_constexpr for parameter in self.src.fn.params]
+            code.direct_run = _pantile.DirectRun(code.kernel, constexprs)
+        return _pantile.run_function(code.direct_run, self._run)
 
     def _run(
         self,
@@ -234,27 +243,16 @@ class CompiledKernel:
         launch_exit_hook,
         *args,
     ):
-        if launch_enter_hook:
-            launch_enter_hook(launch_metadata)
+        """Launch with hooks, or with arguments that the C function of `run` leaves."""
         grid = (grid_0, grid_1, grid_2)
-        direct = self._code.direct_run or self._make_direct()
-        if not direct(grid, stream, args):
-            call = self._call(self._with_constants(args), {})
-            call.launch(grid, stream)
-        if launch_exit_hook:
-            launch_exit_hook(launch_metadata)
-
-    def _make_direct(self):
-        """Make what launches without binding the arguments; it leaves other arguments to `_call`."""
-        from .. import _pantile
-
-        code, options = self._code, self.options
-        if options.launch_cooperative_grid or options.launch_pdl or self.target.backend != "cuda":
-            code.direct_run = _leaves_all
+        if launch_enter_hook or launch_exit_hook:
+            if launch_enter_hook:
+                launch_enter_hook(launch_metadata)
+            self.run(*grid, stream, function, packed_metadata, None, None, None, *args)
+            if launch_exit_hook:
+                launch_exit_hook(launch_metadata)
         else:
-            constexprs = [parameter.is_constexpr for parameter in self.src.fn.params]
-            code.direct_run = _pantile.DirectRun(code.kernel, constexprs)
-        return code.direct_run
+            self._call(self._with_constants(args), {}).launch(grid, stream)
 
     def _with_constants(self, args):
         fn = self.src.fn
@@ -273,10 +271,6 @@ class CompiledKernel:
 
     def __repr__(self):
         return f"CompiledKernel({self.name}, {self.target})"
-
-
-def _leaves_all(*_):
-    return False
 
 
 def _restore(attributes):
@@ -355,11 +349,11 @@ def _build(program, specialization, library, src, target, options):
     return compiled
 
 
-def publish_files(compiled, texts):
-    """Write a kernel's files in Triton's layout, the texts of its stages only if `texts` is set."""
+def publish_files(compiled, texts, machine_code=True):
+    """Write a kernel's files in Triton's layout: the texts of its stages only if `texts` is set."""
     from .triton_layout import publish
 
-    compiled._files = publish(compiled, texts)
+    compiled._files = publish(compiled, texts, machine_code)
 
 
 def _tell(listener, compiled):

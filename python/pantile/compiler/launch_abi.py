@@ -4,7 +4,7 @@
 and a CTA has `num_warps` warps, so any launcher can start it. `full`: it may take tensor maps and
 the grid too, have more warps, and run several programs in a CTA or one in several; only our
 launchers start it. `auto` is `full` where only our launchers start the kernel, but for CTAs of several
-programs: what they save on the GPU is less than what Inductor's static launcher, in C++, saves.
+programs: pointwise kernels and reductions are then of the ABI `triton`, too.
 """
 
 import sys
@@ -63,7 +63,15 @@ def asked_of_compile(asked, signature, meta):
         _refuse_descriptors(signature)
         return "triton"
     chosen = knobs.runtime.launch_abi
-    return _checked(chosen or ("triton" if meta is None else "auto"))
+    is_for_any = meta is None or _static_launcher_is_demanded()
+    return _checked(chosen or ("triton" if is_for_any else "auto"))
+
+
+def _static_launcher_is_demanded():
+    """Whether Inductor refuses kernels that its static launcher does not start."""
+    config = sys.modules.get(_INDUCTOR + "config")
+    names = ("strict_static_triton_launcher", "strict_static_cuda_launcher")
+    return any(getattr(config, name, False) for name in names)
 
 
 def _refuse_descriptors(signature):

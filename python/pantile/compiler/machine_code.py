@@ -15,7 +15,7 @@ class MachineCode:
 
     def __init__(self, kernel, compile_to=None):
         self.kernel, self.compile_to = kernel, compile_to
-        self.direct_run = None  # what `CompiledKernel.run` tries first; made by its first launch
+        self.direct_run = None  # what `CompiledKernel.run` tries first; made on access
 
     def compile(self, **observe):
         """Return the library's kernel again, up to the stage `stop_after`; see `_pantile.compile`."""

@@ -3,7 +3,7 @@
 A kernel has the folder `<knobs.cache.triton_dir>/<base32 of its hash>`. There lie `NAME.json` (the
 metadata), our own entry of the cache as `kernel.pantile`, stages as text, and the list of all,
 `__grp__NAME.json`. `NAME.cubin` is there only if launches need nothing beyond Triton's: a launcher
-that finds it starts it. A folder that was restored, on another machine say, serves as a hit of the
+that finds it starts it, torch's static one in particular. A folder that was restored, on another machine say, serves as a hit of the
 cache; the library reads `kernel.pantile`, whose key contains the build of the compiler.
 """
 
@@ -20,10 +20,11 @@ _TEXTS = ("ttir", "ttgir", "llir", "ptx")
 _PASSED_BY_ALL = frozenset("constexpr i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp32 f32 fp64".split())
 
 
-def publish(compiled, texts):
+def publish(compiled, texts, machine_code=True):
     """Write the files of a CompiledKernel; return {name: path}, empty where there are none.
 
-    Without `texts` only those of the stages that cost nothing are written. A kernel of the CPU, and
+    Without `texts` only those of the stages that cost nothing are written, without `machine_code`
+    none that another launcher would start. A kernel of the CPU, and
     one that was compiled past the cache, has no key and no files. What cannot be written is left
     out: the kernel works without it.
     """
@@ -33,7 +34,7 @@ def publish(compiled, texts):
     from ..runtime.cache import _base32
 
     folder = os.path.join(os.path.abspath(knobs.cache.triton_dir), _base32(key))
-    files = _files_of(compiled, texts, folder)
+    files = _files_of(compiled, texts, machine_code, folder)
     try:
         _write(folder, compiled.name[:150], files)
     except OSError:
@@ -41,10 +42,10 @@ def publish(compiled, texts):
     return {name: os.path.join(folder, name) for name in files}
 
 
-def _files_of(compiled, texts, folder):
+def _files_of(compiled, texts, machine_code, folder):
     name, stages = compiled.name[:150], compiled.asm
     files = {}
-    if _is_startable(compiled):
+    if machine_code and _is_startable(compiled):
         files[f"{name}.cubin"] = stages["cubin"]
         files[f"{name}.ptx"] = stages["ptx"].encode()
     if texts and not knobs.compilation.store_binary_only:

@@ -6,12 +6,14 @@ case passes where it runs and its results differ from eager execution by at most
 differ under Triton, or by 1e-5 of the largest element.
 
 Usage: compiled_models.py [--only TEXT ...] [--exactly CASE ...] [--batch 7] [--minutes 9]
-                          [--threads 2] [--rounds 7] [--limit 300] [--json FILE [--resume]]
+                          [--threads 2] [--rounds 7] [--processes 1] [--limit 300]
+                          [--json FILE [--resume]]
                           [--skip-json FILE ...] [--alone CASE ...] [--list]
-       --minutes: begin no batch later. --json: written again after each batch; --resume keeps
-       what stands there and leaves those cases out, unless --exactly names them. --alone: the cold
-       compilation of these cases with one process at a time and 16 threads, before the batches;
-       only these with --batch 0.
+       --exactly: a `+` stands for a space ("gemma+training"). --processes: time so many of each
+       side, one after the other; the first one compiles. --minutes: begin no batch later. --json:
+       written again after each batch; --resume keeps what stands there and leaves those cases
+       out, unless --exactly names them. --alone: the cold compilation of these cases with one
+       process at a time and 16 threads, before the batches; only these with --batch 0.
 Gives: by case compilation and run times, their ratios (above 1, Pantile is faster), warnings and
        counters that Triton does not give, and failures.
 """
@@ -46,6 +48,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds of a child's compilation")
     parser.add_argument("--sides", nargs="*", default=list(processes.SIDES))
     parser.add_argument("--json")
@@ -93,7 +96,7 @@ class Record:
         self.found = {"rows": {}, "alone": {}}
         if options.resume and self.path and self.path.exists():
             self.found |= json.loads(self.path.read_text())
-        how = {n: getattr(options, n) for n in ("batch", "threads", "rounds")}
+        how = {n: getattr(options, n) for n in ("batch", "threads", "rounds", "processes")}
         self.found |= {
             "date": datetime.date.today().isoformat(),
             "device": device(),
@@ -192,7 +195,7 @@ def main():
     from compiled.cases import CASES
 
     record = Record(options)
-    names = options.exactly or [
+    names = [name.replace("+", " ") for name in options.exactly] or [
         n for n in CASES if any(t in n for t in options.only) and n not in record.skipped
     ]
     if options.list:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pantile as triton
@@ -102,8 +103,9 @@ def test_no_machine_code_with_scalars_that_launchers_pass_otherwise(folder, kind
 
 
 def test_inductor_gets_files_by_default(folder):
+    """What restores a kernel; no machine code, which torch's static launcher would start."""
     kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64})
-    wanted = ["__grp__scale.json", "kernel.pantile", "scale.cubin", "scale.json", "scale.ptx"]
+    wanted = ["__grp__scale.json", "kernel.pantile", "scale.json"]
     assert names_in(folder_of(folder, kernel)) == wanted
     full = as_inductor({"store_cubin": False}, matmul, MATMUL, BLOCKS)
     names = ["__grp__matmul.json", "kernel.pantile", "matmul.json"]
@@ -114,10 +116,42 @@ def test_inductor_gets_files_by_default(folder):
     assert not folder.exists()
 
 
-def test_the_static_launcher_starts_kernels_of_one_warp(folder):
-    """Whose programs our launches put into CTAs of four."""
+def starters(folder, *arguments, **options):
+    """Who starts a kernel of Inductor's: "run" of the compiled kernel, or torch's static launcher."""
+    kernel = as_inductor({"store_cubin": False}, *arguments, **options)
+    found = f"{kernel.src.fn.__name__}.cubin" in names_in(folder_of(folder, kernel))
+    return ("static" if found else "run"), kernel.metadata.launch_abi
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_who_starts_kernels_of_inductor(folder, num_warps):
+    """`run` takes a third of the static launcher's time; files are there for it on request."""
+    small = (scale, SCALE, {"BLOCK": 64})
+    assert starters(folder, *small, num_warps=num_warps) == ("run", "triton")
+    assert starters(folder, matmul, MATMUL, BLOCKS) == ("run", "full")
+    with knobs.runtime.scope():
+        knobs.runtime.launch_abi = "triton"
+        assert starters(folder, *small, num_warps=num_warps) == ("static", "triton")
+        assert starters(folder, matmul, MATMUL, BLOCKS) == ("static", "triton")
+    knobs.cache.triton_layout = True
+    small = (scale, SCALE, {"BLOCK": 128})
+    assert starters(folder, *small, num_warps=num_warps) == ("static", "triton")
+    assert starters(folder, matmul, MATMUL, BLOCKS) == ("run", "full")
+
+
+@pytest.mark.parametrize("name", ["strict_static_triton_launcher", "strict_static_cuda_launcher"])
+def test_the_static_launcher_starts_all_where_inductor_demands_it(folder, name, monkeypatch):
+    """Which refuses a kernel otherwise; the name is the setting's of newer and of older versions."""
+    for value, expected in ((True, "static"), (False, "run")):
+        config = SimpleNamespace(**{name: value})
+        monkeypatch.setitem(sys.modules, "torch._inductor.config", config)
+        assert starters(folder, scale, SCALE, {"BLOCK": 32 << value})[0] == expected
+        assert starters(folder, matmul, MATMUL, {**BLOCKS, "BK": 32 << value})[0] == expected
+
+
+def test_kernels_of_one_warp_are_packed_by_our_launches_alone(folder):
+    """Whose programs those put into CTAs of four."""
     kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64}, num_warps=1)
-    assert "scale.cubin" in names_in(folder_of(folder, kernel))
     assert kernel.metadata.launch_abi == "triton"
     assert (
         compiled(scale, SCALE, {"BLOCK": 64}, num_warps=1, launch_abi="full").metadata.launch_abi
@@ -218,6 +252,7 @@ for kernel in (compiled(scale, "*fp32 *fp32 i32 fp32 i1", {"BLOCK": 64}),
 
 def test_the_file_is_what_launches(folder, device):
     """The static launcher's way: the file's bytes, the function's name, the metadata."""
+    knobs.cache.triton_layout = True
     kernel = as_inductor(
         {"store_cubin": False}, scale, SCALE, {"BLOCK": 64}, on_gpu(device), aligned=False
     )

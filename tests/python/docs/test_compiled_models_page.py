@@ -57,6 +57,14 @@ def test_page(tmp_path):
     found = made_up(random.Random(3))
     script = page_script()
     text = script.page(script.kept(found))
+    assert "the rounds. Ratios" in text
+    found["how"]["processes"] = 3
+    again = script.page(script.kept(found))
+    assert "the rounds, then of 3 processes of each side. Ratios" in again
+    sides = [row["triton"] for row in found["rows"].values()]
+    shares = [1 - side["triton_s"] / side["compile_s"] for side in sides]
+    left = np.exp(np.mean(np.log([share for share in shares if share > 0])))
+    assert f"{left:.2f} of Triton's whole" in text
     groups = {"bert": "Models, forward", "bert training": "Models, a training step"}
     for name, heading in (groups | {"aot pointwise": "Programs and modes"}).items():
         a, b = found["rows"][name]["triton"], found["rows"][name]["pantile"]

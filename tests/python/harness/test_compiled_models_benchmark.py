@@ -85,8 +85,8 @@ def measured(bench, played):
     """A function that measures played cases, given by name, and returns their batch."""
     started = []
 
-    def measure(cases, limit=30):
-        options = argparse.Namespace(threads=1, rounds=3, limit=limit)
+    def measure(cases, limit=30, processes=1):
+        options = argparse.Namespace(threads=1, rounds=3, limit=limit, processes=processes)
         batch = bench.batch.Batch(
             {n: argparse.Namespace(warm=w) for n, w in cases.items()},
             ["triton", "pantile"],
@@ -154,6 +154,32 @@ def test_a_warm_case_is_measured_in_its_second_process(measured):
         assert rows["fresh"][side]["compile_s"] == 3.0
 
 
+def test_more_processes_of_a_case_are_timed(measured, tmp_path):
+    """A machine's noise differs more from process to process than from call to call."""
+    rows = measured({"one": False, "crashes": False, "two": False}, processes=3).rows
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines.count("one compile") == lines.count("two compile") == 6
+    assert lines.count("crashes compile") == 2
+    assert lines.count("one run") == 18 and lines.count("one device") == 2
+    for name in ("one", "two"):
+        for side in ("triton", "pantile"):
+            row = rows[name][side]
+            assert row["compile_s"] == 3.0  # of the first process, which had no caches
+            assert len(row["run_processes"]) == 3
+            assert row["run_ms"] == sorted(row["run_processes"])[1] > row["run_processes"][0]
+    assert "run_ms" not in rows["crashes"]["triton"]
+
+
+def test_what_is_kept_of_a_crash(bench):
+    """The stack of C++ is printed before that of Python, and may be far from the end."""
+    stack = "SIGSEGV(11), PID: 7, Thread 7: \n frame #0: here\n"
+    told = bench.processes.told_last("a warning\n" + stack + "and more\n" * 2000)
+    assert told.startswith(stack) and len(told) == 6000
+    assert bench.processes.told_last("x" * 7000 + "the end") == "x" * 5993 + "the end"
+    row = {"pantile": {"failure": "SIGSEGV", "trace": "", "stderr": told}}
+    assert "frame #0: here" in "\n".join(bench.report.details("case", row))
+
+
 @pytest.fixture
 def driver(bench, monkeypatch):
     """compiled_models.py, on a machine without torch."""
@@ -167,6 +193,7 @@ def test_batches_are_recorded_one_by_one(driver, played, tmp_path):
     path = tmp_path / "found.json"
     options = argparse.Namespace(
         **{"threads": 1, "rounds": 2, "limit": 30, "batch": 2, "minutes": 5, "not_ahead": False},
+        processes=1,
         **{
             "sides": ["triton", "pantile"],
             "json": str(path),
@@ -195,6 +222,7 @@ def test_batches_are_recorded_one_by_one(driver, played, tmp_path):
 def test_no_batch_begins_after_the_time(driver, played, tmp_path):
     options = argparse.Namespace(
         **{"threads": 1, "rounds": 2, "limit": 30, "batch": 1, "minutes": 0, "not_ahead": False},
+        processes=1,
         **{"sides": ["triton"], "json": None, "resume": False, "skip_json": [], "same": True},
     )
     record = driver.Record(options)

@@ -203,6 +203,7 @@ def measure(name, heard, caught):
 
 
 def main():
+    torch._C._set_print_stack_traces_on_fatal_signal(True)  # of C++; Python prints its own
     heard = Heard()
     for name in ("torch", "torch._inductor", "torch._dynamo"):
         logging.getLogger(name).addHandler(heard)

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,12 @@ def environment(folder, threads, kind):
     own |= {"OMP_NUM_THREADS": "2", "COMPILED_LOCK": str(LOCK)} | OFFLINE
     own |= {f"COMPILED_{kind.upper()}": "1"} if kind else {}
     return others | own
+
+
+def told_last(text):
+    """The end of what a process wrote; of a crash, from the stack of its C++ functions on."""
+    crash = re.search(r"^SIG\w+\(\d+\), PID", text, re.MULTILINE)
+    return text[crash.start() :][:6000] if crash else text[-6000:]
 
 
 class Child:
@@ -138,7 +145,7 @@ class Child:
             failure += f" after stage `{self.stage}`"
         self.kill()
         self.errors.seek(0)
-        self.failure = {"failure": failure, "trace": trace, "stderr": self.errors.read()[-6000:]}
+        self.failure = {"failure": failure, "trace": trace, "stderr": told_last(self.errors.read())}
 
     def end(self):
         """Let the process end, and its compile workers with it."""

@@ -110,4 +110,5 @@ def details(name, row):
     for side, found in row.items():
         if isinstance(found, dict) and "failure" in found:
             text = found["trace"] or found["stderr"]
-            yield f"--- {name}, {side}: {found['failure']}\n{text[-2500:]}"
+            text = text[:4000] if text.startswith("SIG") else text[-2500:]
+            yield f"--- {name}, {side}: {found['failure']}\n{text}"
