@@ -361,7 +361,8 @@ def test_without_it_or_with_it(device, usual, name):
 
 
 ACROSS_ITERATIONS = (
-    "nv-overlap-dots,nv-overlap-iterations,nv-carry-accumulators,carried-accumulators"
+    "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,nv-carry-accumulators,"
+    "carried-accumulators"
 )
 
 
@@ -370,5 +371,6 @@ def test_less_overlap(device, left_out):
     """Kernels are compiled so where ptxas serialises MMAs that overlap."""
     if device.arch != 90:
         pytest.skip("leaves out what only Hopper has")
-    for workload in (causal_attention, whole_attention, deep_attention, gradients, deep_gradients):
+    attentions = (causal_attention, whole_attention, deep_attention)
+    for workload in (*attentions, gradients, deep_gradients, two_loops):
         workload(device, disabled_passes=left_out)
