@@ -72,7 +72,8 @@ public:
   }
 
   /// 32-bit registers per thread of the expanded loop. A carried tile that is not updated in place,
-  /// such as the result itself, is live next to the one of the next iteration.
+  /// such as the result itself, is live next to the one of the next iteration. So are the vectors
+  /// that are repeated along rows or columns of the results.
   int64_t registers() {
     int64_t registers = registersOfLoop(loop);
     for (nv::AsyncMmaOpInterface mma : mmas)
@@ -83,6 +84,11 @@ public:
           !(op && llvm::is_contained(op->getOperands(), carried)))
         registers += registersOf(carried);
     }
+    llvm::DenseSet<Value> vectors;
+    for (auto broadcast : loop.getBody()->getOps<BroadcastOp>())
+      if (!loop.isDefinedOutsideOfLoop(broadcast.getSrc()) &&
+          vectors.insert(broadcast.getSrc()).second)
+        registers += registersOf(broadcast.getSrc());
     return registers;
   }
 

@@ -10,8 +10,10 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 import test_ctas_of_32_warps
+import test_overlap_results
 import test_packed_programs
 import test_prefetched_loads
+import test_reduce_by_mma
 import test_spilled_rows
 import test_staged_operands
 from conftest import random
@@ -104,6 +106,48 @@ def deep_attention(device, **options):
     return attend(
         device, whole_blocks_kernel, 256, (64, 64), False, 4, head=128, stages=2, **options
     )
+
+
+def attention_of_two_warp_groups(device, **options):
+    return attend(
+        device, whole_blocks_kernel, 256, (128, 128), False, 8, head=128, stages=2, **options
+    )
+
+
+def sums_of_rounded_dots(device, **options):
+    """Row sums of the left operand of a dot, which was rounded."""
+    x, y = random((64, 64), "i32", 18, -3, 4), random((3, 64, 64), "i32", 19, -3, 4)
+    start_at = random((64,), "fp32", 20)
+    total, other = device.output((64,), "fp32"), device.output((64,), "fp32")
+    acc = device.output((64, 64), "fp32")
+    kernel = start(
+        test_reduce_by_mma.sums_kernel, (1,), *map(device.to, (x.astype(np.float16), y.astype(np.float16), start_at)),
+        total.array, other.array, acc.array, 1, 3, 1e9, M=64, N=64, KIND="plain", **options,
+    )  # fmt: skip
+    exact = test_reduce_by_mma.expected(x, y, start_at, 1e9, "fp16", "plain")
+    np.testing.assert_allclose(total.numpy(), exact[0], rtol=1e-6, atol=1e-4)
+    np.testing.assert_array_equal(acc.numpy(), exact[2])
+    return kernel
+
+
+def scaled_blocks(device, **options):
+    """Each dot of a block of K is scaled before it is added; stages leave room for one CTA per SM."""
+    M, N, depth, count = 64, 64, 128, 3
+    a, b = random((M, count * depth), "fp16", 21), random((N, count * depth), "fp16", 22)
+    rows, columns = random((count, M), "fp32", 23), random((count, N), "fp32", 24)
+    out, peak = device.output((M, N), "fp32"), device.output((M,), "fp32")
+    kernel = start(
+        test_overlap_results.scaled_kernel, (1, 1), *map(device.to, (a, b, rows, columns)), out.array, peak.array,
+        0, count, N, count * depth, STEP=1, START=0, BIAS=0.5, BM=M, BN=N, BK=depth, USE="once",
+        num_warps=4, num_stages=6, **options,
+    )  # fmt: skip
+    exact = np.full((M, N), 0.5)
+    for block in range(count):
+        at = slice(block * depth, (block + 1) * depth)
+        part = a[:, at].astype(np.float64) @ b[:, at].astype(np.float64).T
+        exact += part * rows[block][:, None] * columns[block]
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=1e-3 * np.abs(exact).max())
+    return kernel
 
 
 @triton.jit
@@ -313,6 +357,9 @@ WORKLOADS = [
     whole_attention,
     wide_attention,
     deep_attention,
+    attention_of_two_warp_groups,
+    sums_of_rounded_dots,
+    scaled_blocks,
     two_loops,
     product_in_while,
     product_until_break,
