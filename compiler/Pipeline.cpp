@@ -205,7 +205,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                                              "two MMAs, such as attention");
   if (passes.allows("barriers-before-loops"))
     passes.add(createPingPong({.pairs = pairs})); // of loops as they stay
-  passes.need(createInsertWaits()); // the order of MMAs is final
+  passes.need(createInsertWaits());               // the order of MMAs is final
   const bool reducesByTma =
       passes.choice("tma-reductions", "within nv-tma-stores: TMA reduces the accumulators of "
                                       "loops with dots that relaxed atomics would add");

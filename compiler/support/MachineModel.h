@@ -26,6 +26,7 @@ struct InstructionSet {
   static constexpr int64_t boxAlignment = 1024; ///< bytes, of a swizzled TMA box
   static constexpr int64_t wgmmaRows = 64;      ///< M
   static constexpr int64_t wgmmaColumns = 256;  ///< widest N
+  static constexpr int64_t wgmmaFewest = 8;     ///< narrowest N
   static constexpr int64_t leastRegisters = 24; ///< fewest per thread that setmaxnreg accepts
 };
 

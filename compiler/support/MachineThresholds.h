@@ -80,6 +80,7 @@ struct MemoryThresholds {
   int64_t gatherShuffles = 8;           ///< shuffles of a gather within a warp
   int64_t selectsOfShuffle = 4;         ///< selects that take the issue slots of a shuffle
   int64_t smallLoads = 8;               ///< loads per thread that L1 serves at lower cost
+  int64_t layoutsOfSmallLoad = 2;       ///< in which a vector is loaded, once in each
   double turnedScratch = 0.75;          ///< of the cycles: rows along another dimension
   int64_t pieceOfConversion = 16 << 10; ///< for all warps: several accesses in flight
 

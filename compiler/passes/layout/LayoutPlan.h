@@ -79,7 +79,7 @@ private:
   // Small loads.
   void moveSmallLoads(mlir::FunctionOpInterface function);
   using Wishes = llvm::SmallSetVector<LayoutAttr, 4>;
-  void collectWishes(mlir::Value value, Wishes &wishes) const;
+  void collectWishes(LoadOp load, Wishes &wishes) const;
   bool collectWish(mlir::OpOperand &use, Wishes &wishes) const;
   bool canLoadIn(LoadOp load, const Wishes &wishes) const;
 

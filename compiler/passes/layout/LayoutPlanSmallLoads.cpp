@@ -20,21 +20,20 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-constexpr size_t mostLayouts = 2; ///< in which a vector is loaded
-
 int replicaBits(const LinearLayout &layout) {
   const LinearLayout::FreeBits free = layout.freeBits();
   return std::popcount(free.lane) + std::popcount(free.warp);
 }
 } // namespace
 
-/// The layouts in which `value`, and what is computed from it elementwise, are used. The search
-/// ends at the third layout. Each value is visited once, since there may be many paths to it (the
+/// The layouts in which the result of `load`, and what is computed from it elementwise, are used. The search
+/// ends at one more layout than a vector is loaded in. Each value is visited once, since there may be many paths to it (the
 /// steps of a sort).
-void LayoutPlan::collectWishes(Value value, Wishes &wishes) const {
+void LayoutPlan::collectWishes(LoadOp load, Wishes &wishes) const {
+  const size_t most = machineOf(load).memory.layoutsOfSmallLoad;
   llvm::SmallSetVector<Value, 8> reached;
-  reached.insert(value);
-  for (size_t next = 0; next < reached.size() && wishes.size() <= mostLayouts; ++next)
+  reached.insert(load.getResult());
+  for (size_t next = 0; next < reached.size() && wishes.size() <= most; ++next)
     for (OpOperand &use : reached[next].getUses())
       if (!collectWish(use, wishes))
         reached.insert(use.getOwner()->getResult(0));
@@ -90,8 +89,9 @@ void LayoutPlan::moveSmallLoads(FunctionOpInterface function) {
     if (!native(load.getResult()))
       return;
     Wishes wishes;
-    collectWishes(load.getResult(), wishes);
-    if (wishes.empty() || wishes.size() > mostLayouts || !canLoadIn(load, wishes))
+    collectWishes(load, wishes);
+    const size_t most = machineOf(load).memory.layoutsOfSmallLoad;
+    if (wishes.empty() || wishes.size() > most || !canLoadIn(load, wishes))
       return;
     if (wishes.size() == 1)
       moved[load] = wishes.front();

@@ -10,12 +10,13 @@
 //        3. A is computed in the loop, elementwise: the MMAs read it from registers.
 //        4. Nothing in the loop reads `s`, so the MMA can be waited for late.
 //        Tensor cores truncate when they accumulate. So each MMA starts from zero, and fp32
-//        additions accumulate its results. All eight columns of a result are equal, so the total
-//        is their maximum.
+//        additions accumulate its results. All columns of a result are equal, so the total is
+//        their maximum.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "passes/Passes.h"
 #include "passes/layout/RunningSum.h"
+#include "support/MachineModel.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -59,15 +60,14 @@ Value maximumOfColumns(OpBuilder &b, Value parts, Type type) {
   Block &block = reduce.getCombine().emplaceBlock();
   block.addArguments({element, element}, {loc, loc});
   OpBuilder inner = OpBuilder::atBlockBegin(&block);
-  Value most =
-      arith::MaximumFOp::create(inner, loc, block.getArgument(0), block.getArgument(1));
+  Value most = arith::MaximumFOp::create(inner, loc, block.getArgument(0), block.getArgument(1));
   YieldOp::create(inner, loc, most);
   return reduce.getResult(0);
 }
 
-/// The row sums of `dot`'s left operand in each of eight columns, the fewest that an MMA has.
+/// The row sums of `dot`'s left operand in each column of the narrowest MMA.
 DotOp sumByMma(IRRewriter &rewriter, DotOp dot) {
-  constexpr int64_t columns = 8;
+  const int64_t columns = InstructionSet::wgmmaFewest;
   rewriter.setInsertionPointAfter(dot);
   Location loc = dot.getLoc();
   const RankedTensorType left = dot.getLhs().getType();

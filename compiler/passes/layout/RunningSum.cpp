@@ -53,8 +53,8 @@ scf::ForOp carryPartialSums(IRRewriter &rewriter, scf::ForOp loop, RunningSum su
     b.setInsertionPointAfterValue(parts.own);
     Value carried = arguments.front();
     if (sum.factor)
-      carried = arith::MulFOp::create(
-          b, loc, carried, broadcastRows(b, sum.factor, sum.reduce.getAxis(), type));
+      carried = arith::MulFOp::create(b, loc, carried,
+                                      broadcastRows(b, sum.factor, sum.reduce.getAxis(), type));
     return SmallVector<Value>{arith::AddFOp::create(b, loc, carried, parts.own)};
   };
   rewriter.setInsertionPoint(loop);

@@ -40,7 +40,7 @@ mlir::Value broadcastRows(mlir::OpBuilder &b, mlir::Value rows, int axis,
                           mlir::RankedTensorType type);
 
 /// Carries `parts` in place of `sum`; gives the loop that replaces `loop`.
-mlir::scf::ForOp carryPartialSums(mlir::IRRewriter &rewriter, mlir::scf::ForOp loop,
-                                  RunningSum sum, const PartialSums &parts);
+mlir::scf::ForOp carryPartialSums(mlir::IRRewriter &rewriter, mlir::scf::ForOp loop, RunningSum sum,
+                                  const PartialSums &parts);
 
 } // namespace pantile

@@ -49,9 +49,7 @@ bool LateStage::sortMmas() {
 }
 
 /// The only use of `value`; null if there are more, or none.
-static OpOperand *onlyUse(Value value) {
-  return value.hasOneUse() ? &*value.use_begin() : nullptr;
-}
+static OpOperand *onlyUse(Value value) { return value.hasOneUse() ? &*value.use_begin() : nullptr; }
 
 /// The operand by which `mma` adds to an accumulator: its own, or, if it starts from zero, that of
 /// the addition `use` of its result.

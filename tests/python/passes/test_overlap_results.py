@@ -75,6 +75,7 @@ def check(pairs):
 @pytest.mark.parametrize("dtype", ["fp8e4nv", "i8", "fp16"])
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3, 4, 5, 8, 9])
 def test_any_number_of_iterations(device, dtype, iterations):
+    """None, an odd and an even number of them: the expanded loop runs pairs."""
     bk = 128 // np.dtype(DTYPES[dtype]).itemsize
     blocks = (2, 2 + iterations, 1)
     check(scaled(device, dtype, (64, 64, bk), blocks, "once", **DEEP))

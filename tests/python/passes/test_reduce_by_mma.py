@@ -52,7 +52,9 @@ def expected(x, y, start, limit, dtype, kind):
     total, other, acc = start.astype(np.float64), 0.0, 0.0
     for each in y.astype(np.float64):
         product = x.astype(np.float64) @ each
-        rounded = np.where(product > limit, np.inf, product).astype(DTYPES[dtype]).astype(np.float64)
+        rounded = (
+            np.where(product > limit, np.inf, product).astype(DTYPES[dtype]).astype(np.float64)
+        )
         total = (total * 0.5 if kind == "scaled" else total) + rounded.sum(axis=1)
         if kind == "read":
             other = other + total
@@ -87,6 +89,7 @@ def check(device, kind, *, M, N, dtype="bf16", limit=1e9, middle=1, end=3, **opt
 @pytest.mark.parametrize("M,N,warps", [(64, 64, 4), (128, 32, 4), (128, 64, 8), (192, 64, 12), (64, 64, 8), (32, 32, 4)])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 def test_shapes(device, M, N, warps, dtype):
+    """Tiles of one, two and three warp groups, and tiles whose dots run on mma.sync or share rows."""
     check(device, "scaled", M=M, N=N, dtype=dtype, num_warps=warps)
 
 
@@ -100,6 +103,7 @@ def test_other_readers_of_sums_and_weights(device, kind, limit):
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("passes", ["", "nv-specialise-warps", "nv-overlap-iterations"])
 def test_any_number_of_iterations(device, middle, end, stages, passes):
+    """Of two loops, the second of which begins with the sums of the first."""
     check(
         device, "scaled", M=64, N=64, middle=middle, end=end, num_stages=stages,
         disabled_passes=passes,

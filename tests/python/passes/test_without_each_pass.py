@@ -26,8 +26,8 @@ from test_tma_reduce import add_products
 # Left out, threads race for shared memory.
 RACES = {"nv-insert-barriers"}
 PASSES = [step for step in list_passes() if step.is_optional]
-# Left out, values that are the same take registers of their own.
-CROWDED = {"canonicalize"}
+# Left out, values that are the same take registers of their own, or consumers get no more of them.
+CROWDED = {"canonicalize", "nv-reallocate-registers"}
 # Nothing here goes through memory within a program.
 UNSEEN = {"tile-order-memory"}
 
