@@ -84,12 +84,7 @@ public:
           !(op && llvm::is_contained(op->getOperands(), carried)))
         registers += registersOf(carried);
     }
-    llvm::DenseSet<Value> vectors;
-    for (auto broadcast : loop.getBody()->getOps<BroadcastOp>())
-      if (!loop.isDefinedOutsideOfLoop(broadcast.getSrc()) &&
-          vectors.insert(broadcast.getSrc()).second)
-        registers += registersOf(broadcast.getSrc());
-    return registers;
+    return registers + std::max<int64_t>(registersOfVectors(), 0);
   }
 
   void schedule() {
@@ -106,6 +101,26 @@ public:
   }
 
 private:
+  /// Registers of the vectors that are repeated along rows or columns of results, beyond those that
+  /// the loop carries of them from one iteration to the next.
+  int64_t registersOfVectors() {
+    int64_t registers = 0;
+    llvm::DenseSet<Value> vectors;
+    auto isLikeResult = [&](BroadcastOp broadcast) {
+      return llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) {
+        return mma.getResult().getType().getEncoding() == broadcast.getType().getEncoding();
+      });
+    };
+    for (auto broadcast : loop.getBody()->getOps<BroadcastOp>())
+      if (isLikeResult(broadcast) && !loop.isDefinedOutsideOfLoop(broadcast.getSrc()) &&
+          vectors.insert(broadcast.getSrc()).second)
+        registers += registersOf(broadcast.getSrc());
+    for (Value carried : loop.getRegionIterArgs())
+      if (auto tile = dyn_cast<RankedTensorType>(carried.getType()); tile && tile.getRank() == 1)
+        registers -= registersOf(carried);
+    return registers;
+  }
+
   /// Views of buffers are selected again where stage 1 releases them: only integers are carried.
   static bool isSelection(Operation *op) {
     return isMemoryEffectFree(op) &&
