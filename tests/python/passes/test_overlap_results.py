@@ -67,9 +67,11 @@ def scaled(device, dtype, tile, blocks, use, start=0, **options):
     return (out.numpy(), exact), (peak.numpy(), largest)
 
 
-def check(pairs):
+def check(pairs, allowed=1e-3):
+    """By default for fp8, of whose products Hopper's tensor cores keep 14 bits while they add."""
     for result, exact in pairs:
-        np.testing.assert_allclose(result, exact, rtol=0, atol=1e-4 * max(np.abs(exact).max(), 1))
+        atol = allowed * max(np.abs(exact).max(), 1)
+        np.testing.assert_allclose(result, exact, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("dtype", ["fp8e4nv", "i8", "fp16"])
@@ -78,7 +80,8 @@ def test_any_number_of_iterations(device, dtype, iterations):
     """None, an odd and an even number of them: the expanded loop runs pairs."""
     bk = 128 // np.dtype(DTYPES[dtype]).itemsize
     blocks = (2, 2 + iterations, 1)
-    check(scaled(device, dtype, (64, 64, bk), blocks, "once", **DEEP))
+    allowed = 1e-3 if dtype == "fp8e4nv" else 1e-4
+    check(scaled(device, dtype, (64, 64, bk), blocks, "once", **DEEP), allowed)
 
 
 @pytest.mark.parametrize("use", ["twice", "before"])
