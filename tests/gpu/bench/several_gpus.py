@@ -80,6 +80,7 @@ def environment():
     off = {"NCCL_NVLS_ENABLE": "0", "NVSHMEM_DISABLE_NVLS": "1"}
     off["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
     paths = [str(ROOT / BENCH), os.environ.get("PYTHONPATH", "")]
+    off["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes prints its stack
     return {**os.environ, **off, "OMP_NUM_THREADS": "2", "PYTHONPATH": os.pathsep.join(paths)}
 
 
@@ -104,12 +105,13 @@ def run(step, seconds, out):
 
 
 def last_lines(log, ended):
-    """The table that a log ends with, or its last lines."""
+    """The table that a log ends with, or its last lines, and the stack of a crash before them."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    table = [i for i, line in enumerate(lines) if line.startswith("=== table")]
-    if table:
+    starts = lambda text: [i for i, line in enumerate(lines) if text in line]
+    if table := starts("=== table"):
         return lines[table[-1] + 1 :]
-    return lines[-(3 if ended == "right" else 25) :]
+    stack = [line for i in starts("Fatal Python error")[:1] for line in lines[i : i + 25]]
+    return stack + lines[-(3 if ended == "right" else 25) :]
 
 
 def main():

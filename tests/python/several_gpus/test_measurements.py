@@ -76,3 +76,14 @@ def test_a_step_that_fails_or_hangs_ends(steps, tmp_path):
     table = steps.Step("table", ["-c", "print('noise\\n=== table\\nrow')"], 20)
     assert steps.run(table, 20, tmp_path) == "right"
     assert steps.last_lines(tmp_path / "table.log", "right") == ["row"]
+
+
+def test_the_stack_of_a_crash_is_shown(steps, tmp_path):
+    """Although more lines follow it than are shown of other failures."""
+    text = "import os; print(flush=True); os.kill(os.getpid(), 11)"
+    crash = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {text!r}])"
+    step = steps.Step("crash", ["-c", f"{crash}; print('\\n' * 99); sys.exit(1)"], 60)
+    ended = steps.run(step, 60, tmp_path)
+    assert ended == "exit status 1"
+    shown = steps.last_lines(tmp_path / "crash.log", ended)
+    assert any(line.startswith("Fatal Python error: Segmentation fault") for line in shown)
