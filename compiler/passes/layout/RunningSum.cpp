@@ -45,12 +45,20 @@ Value broadcastRows(OpBuilder &b, Value rows, int axis, RankedTensorType type) {
   return BroadcastOp::create(b, loc, type, expanded);
 }
 
+/// The one of two values that is computed later in the block of `first`, to which `second` belongs,
+/// too, or which it dominates. `second` may be null.
+static Value laterOf(Value first, Value second) {
+  Operation *one = first.getDefiningOp(), *other = second ? second.getDefiningOp() : nullptr;
+  return other && other->getBlock() == one->getBlock() && one->isBeforeInBlock(other) ? second
+                                                                                      : first;
+}
+
 scf::ForOp carryPartialSums(IRRewriter &rewriter, scf::ForOp loop, RunningSum sum,
                             const PartialSums &parts) {
   auto type = cast<RankedTensorType>(parts.own.getType());
   auto yieldNext = [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointAfterValue(parts.own);
+    b.setInsertionPointAfterValue(laterOf(parts.own, sum.factor));
     Value carried = arguments.front();
     if (sum.factor)
       carried = arith::MulFOp::create(b, loc, carried,

@@ -31,6 +31,27 @@ def add_up(total, other, acc, x, y_ptrs, begin, end, limit, KIND: tl.constexpr):
 
 
 @triton.jit
+def late_factor_kernel(x_ptr, y_ptr, factors_ptr, total_ptr, acc_ptr, count, M: tl.constexpr, N: tl.constexpr, OF: tl.constexpr):  # fmt: skip
+    """The factor of the running sum is loaded, or computed from the result, after the dot."""
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+    total, acc = tl.zeros((M,), tl.float32), tl.zeros((M, N), tl.float32)
+    for i in range(0, count):
+        y = tl.load(y_ptr + i * N * N + cols[:, None] * N + cols[None, :])
+        rounded = tl.dot(x, y).to(x.dtype)
+        acc = tl.dot(rounded, y, acc)
+        if OF == "vector":
+            factor = tl.load(factors_ptr + i * M + rows)
+        elif OF == "scalar":
+            factor = tl.load(factors_ptr + i * M)
+        else:
+            factor = tl.where(tl.max(acc, 1) > 0, 0.5, 2.0)
+        total = total * factor + tl.sum(rounded.to(tl.float32), 1)
+    tl.store(total_ptr + rows, total)
+    tl.store(acc_ptr + rows[:, None] * N + cols[None, :], acc)
+
+
+@triton.jit
 def sums_kernel(x_ptr, y_ptr, start_ptr, total_ptr, other_ptr, acc_ptr, middle, end, limit,
                 M: tl.constexpr, N: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
     """Row sums of x y[i], rounded, from `start` on, in two loops that part at `middle`."""
@@ -108,3 +129,27 @@ def test_any_number_of_iterations(device, middle, end, stages, passes):
         device, "scaled", M=64, N=64, middle=middle, end=end, num_stages=stages,
         disabled_passes=passes,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("of", ["vector", "scalar", "result"])
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_a_factor_after_the_dot(device, of, count):
+    M, N = 64, 64
+    x, y = random((M, N), "i32", 1, -3, 4), random((5, N, N), "i32", 2, -3, 4)
+    factors = np.exp2(random((5, M), "i32", 3, -1, 2)).astype(np.float32)
+    x, y = x.astype(np.float16), y.astype(np.float16)
+    total, acc = device.output((M,), "fp32"), device.output((M, N), "fp32")
+    late_factor_kernel[(1,)](
+        device.to(x), device.to(y), device.to(factors), total.array, acc.array, count, M=M, N=N, OF=of,
+    )  # fmt: skip
+    sums, exact = np.zeros(M), np.zeros((M, N))
+    for each, factor in zip(y[:count].astype(np.float64), factors, strict=False):
+        rounded = (x.astype(np.float64) @ each).astype(np.float16).astype(np.float64)
+        exact += rounded @ each
+        if of == "scalar":
+            factor = factor[0]
+        elif of == "result":
+            factor = np.where(exact.max(1) > 0, 0.5, 2.0)
+        sums = sums * factor + rounded.sum(1)
+    np.testing.assert_array_equal(total.numpy(), sums)
+    np.testing.assert_array_equal(acc.numpy(), exact)
