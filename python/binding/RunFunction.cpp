@@ -25,12 +25,15 @@ struct RunFunction {
 };
 
 /// Whether a hook is surely none: null, or a chain without functions. A chain is no sequence, so
-/// its `calls` is read rather than its truth value, which would run Python code.
+/// its `calls` is read rather than its truth value, which would run Python code. Errors of another
+/// attribute than a missing one are thrown.
 bool isSurelyNone(PyObject *hook) {
   if (hook == Py_None)
     return true;
   static PyObject *const name = PyUnicode_InternFromString("calls");
   const auto calls = py::reinterpret_steal<py::object>(PyObject_GetAttr(hook, name));
+  if (!calls && !PyErr_ExceptionMatches(PyExc_AttributeError))
+    throw py::error_already_set();
   if (!calls)
     PyErr_Clear();
   return calls && PyList_CheckExact(calls.ptr()) && PyList_GET_SIZE(calls.ptr()) == 0;
