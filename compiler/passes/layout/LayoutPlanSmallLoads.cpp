@@ -26,9 +26,9 @@ int replicaBits(const LinearLayout &layout) {
 }
 } // namespace
 
-/// The layouts in which the result of `load`, and what is computed from it elementwise, are used. The search
-/// ends at one more layout than a vector is loaded in. Each value is visited once, since there may be many paths to it (the
-/// steps of a sort).
+/// The layouts in which the result of `load`, and what is computed from it elementwise, are used.
+/// The search ends at one more layout than a vector is loaded in. Each value is visited once, since
+/// there may be many paths to it (the steps of a sort).
 void LayoutPlan::collectWishes(LoadOp load, Wishes &wishes) const {
   const size_t most = machineOf(load).memory.layoutsOfSmallLoad;
   llvm::SmallSetVector<Value, 8> reached;

@@ -47,7 +47,7 @@ DotOp dotOfRegisters(Block *block, Value left, const Target &target) {
     return {};
   for (OpOperand &use : left.getUses())
     if (auto dot = dyn_cast<DotOp>(use.getOwner());
-        dot && dot->getBlock() == block && dot.getLhs() == left &&
+        dot && dot->getBlock() == block && dot.getLhs() == left && dot.getMmaAttr() &&
         dot.getMmaAttr().getKind() == MmaKind::Wgmma && dot.getMmaAttr().getWarpsN() == 1)
       return dot;
   return {};
