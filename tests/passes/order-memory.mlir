@@ -160,11 +160,12 @@ module attributes {tile.num_warps = 4 : i32} {
 
 // -----
 
-// Of one warp, nothing else orders stores of other lanes; a load is issued to all of them before the store.
+// Nothing else orders the lanes of one warp, either.
 module attributes {tile.num_warps = 1 : i32} {
   // CHECK-LABEL: @of_one_warp
   // CHECK: tile.load
   // CHECK-NEXT: tile.store %arg1
+  // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.store %arg0
   // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.store %arg0

@@ -8,11 +8,12 @@
 //           otherwise are ordered by the user, with `debug_barrier`.
 //        2. A store and a later load or store of the same location need a barrier between them. Two
 //           atomics need none.
-//        3. A load and a later store need a barrier if there are several warps, if the loaded
-//           values have another use, and if some warp may not have loaded yet what the store
-//           overwrites. That may be so in two cases. Either warps hold copies of elements, since
-//           the tile is small or the number of warps is no power of two. Or the stored values do
-//           not depend on the loaded ones, so that one thread may store what another one loads.
+//        3. A load and a later store need a barrier if the loaded values have another use, and if
+//           some thread may not have loaded yet what the store overwrites. That may be so in two
+//           cases. Either threads hold copies of elements, since the tile is small or the number of
+//           warps is no power of two. Or the stored values do not depend on the loaded ones, so
+//           that one thread may store what another one loads. The lanes of one warp are no
+//           exception: they may run apart between the instructions that synchronise them.
 //        4. Updates in place, whose loaded values have no other use, need none.
 //        5. An access that no barrier follows in an iteration counts in the next one if its
 //           location is loop-invariant.
@@ -120,11 +121,10 @@ private:
       return true;
     if (!writes(later) || earlier == later)
       return false;
-    // The lanes of one warp load together, but nothing orders what two of them store.
-    return writes(earlier) || (threads > 32 && mayOvertake(later, earlier));
+    return writes(earlier) || mayOvertake(later, earlier);
   }
 
-  /// Whether `store` may overwrite what some warp has not loaded yet for another use.
+  /// Whether `store` may overwrite what some thread has not loaded yet for another use.
   bool mayOvertake(Operation *store, Operation *load) {
     SetVector<Operation *> followers;
     getForwardSlice(load, &followers);

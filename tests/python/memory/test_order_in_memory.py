@@ -224,3 +224,29 @@ def test_stores_of_other_lanes(device, side, num_warps):
     wanted = a.astype(np.float64) @ last
     wanted[(rounds - 1) % 2 :: 2] = last[(rounds - 1) % 2 :: 2]
     np.testing.assert_allclose(out.numpy(), wanted, 1e-3, 1e-2)
+
+
+@triton.jit
+def summed_then_added_kernel(x, total, n, B: tl.constexpr, ATOMIC: tl.constexpr):
+    """Lanes hold copies of what is loaded; one of them may write it while another has not loaded it."""
+    i = tl.arange(0, B)
+    value = tl.load(x + i, mask=i < n, other=0.0)
+    if ATOMIC:
+        tl.atomic_add(x + i, value, mask=i < n)
+    else:
+        tl.store(x + i, value + value, mask=i < n)
+    tl.store(total, tl.sum(value.to(tl.float32)))
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize("size, num_warps", [(4, 1), (16, 1), (32, 1), (16, 2)])
+def test_copies_of_other_lanes(device, size, num_warps, dtype, atomic):
+    """What lanes load twice is loaded before any of them writes it back, of one warp, too."""
+    x = random(size, dtype, seed=5)
+    changed, total = device.to(x.copy()), device.output((1,), "fp32")
+    summed_then_added_kernel[(1,)](
+        changed, total.array, size - 1, size, atomic, num_warps=num_warps
+    )
+    np.testing.assert_allclose(total.numpy()[0], x[:-1].astype(np.float64).sum(), 1e-5, 1e-5)
+    np.testing.assert_array_equal(device.numpy(changed), np.append(2 * x[:-1], x[-1:]))
