@@ -2,9 +2,12 @@
 // RUN: pantile-opt %s -nv-ping-pong | FileCheck %s
 // RUN: pantile-opt %s -nv-ping-pong=pairs | FileCheck %s --check-prefix=PAIRS
 #acc = #tile.layout<[128, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#thin = #tile.layout<[128, 8], reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !tall = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+!ones = !nv.buffer<1 x [64, 8] x f16, #nv.swizzle<[0, 1], 128>>
+!sums = tensor<128x8xf32, #thin>
 !tile = tensor<128x64xf32, #acc>
 module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: @in_turn
@@ -77,5 +80,25 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 
       scf.yield %next : !tile
     }
     return %out : !tile
+  }
+  // Row sums by an MMA with ones are no third one.
+  // CHECK-LABEL: @two_and_row_sums
+  // CHECK-NOT: nv.ping_pong_wait
+  // CHECK: return
+  func.func @two_and_row_sums(%query: !tall, %key: !stage, %value: !stage, %ones: !ones, %ready: !barrier, %zero: !tile, %none: !sums, %n: i32) -> (!tile, !sums) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero, %rows = %none) -> (!tile, !sums) : i32 {
+      %phase = arith.andi %i, %c1 : i32
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %sum = nv.wgmma %query, %value, %all mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %own = nv.wgmma %query, %ones, %rows mma<wgmma, 64 x 8 x 16, warps = 8 x 1> : !tall, !ones, !sums
+      %done:3 = nv.wgmma_wait %scores, %sum, %own : (!tile, !tile, !sums) -> (!tile, !tile, !sums)
+      %weights = math.exp2 %done#0 : !tile
+      %next = arith.addf %weights, %done#1 : !tile
+      scf.yield %next, %done#2 : !tile, !sums
+    }
+    return %out#0, %out#1 : !tile, !sums
   }
 }

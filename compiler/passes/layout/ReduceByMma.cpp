@@ -6,7 +6,9 @@
 // How:   legality and cost, in this one place.
 //        1. `x` is A, extended from 16 bits. So the products with one are exact.
 //        2. The sum is along K, and a dot in the same MLIR block reads A as its left operand, by an
-//           asynchronous MMA whose warps are all along M.
+//           asynchronous MMA of several warp groups, all along M. The MMA with ones takes as long
+//           to read A as a wider one. One warp group would wait for it; of several, another one
+//           computes meanwhile.
 //        3. A is computed in the loop, elementwise: the MMAs read it from registers.
 //        4. Nothing in the loop reads `s`, so the MMA can be waited for late.
 //        Tensor cores truncate when they accumulate. So each MMA starts from zero, and fp32
@@ -48,7 +50,8 @@ DotOp dotOfRegisters(Block *block, Value left, const Target &target) {
   for (OpOperand &use : left.getUses())
     if (auto dot = dyn_cast<DotOp>(use.getOwner());
         dot && dot->getBlock() == block && dot.getLhs() == left && dot.getMmaAttr() &&
-        dot.getMmaAttr().getKind() == MmaKind::Wgmma && dot.getMmaAttr().getWarpsN() == 1)
+        dot.getMmaAttr().getKind() == MmaKind::Wgmma && dot.getMmaAttr().getWarpsN() == 1 &&
+        dot.getMmaAttr().getWarpsM() > InstructionSet::warpsOfGroup)
       return dot;
   return {};
 }

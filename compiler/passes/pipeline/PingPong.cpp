@@ -2,7 +2,7 @@
 // Needs: OverlapIterations ran: the MMAs of an iteration are issued together.
 // Gives: in loops of more than two MMAs, such as the gradients of attention, a warp group issues
 //        its MMAs after the warp group before it has issued its own. So one group multiplies while
-//        another computes elements. (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
+//        another computes elements. The narrowest MMAs, such as row sums, do not count. (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
 //        the forward pass too. Option `pairs` does it in its loops of two MMAs, of which some gain
 //        and some lose, so that it is left to a tuner.)
 // How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
@@ -36,11 +36,15 @@ bool synchronisesGroups(Operation *op) {
          (scratchBytes(op) > 0 && !scratchIsPerWarp(op));
 }
 
-/// The MMAs of the body if there are at least `fewest`, and all are issued before the first wait.
+/// The MMAs of the body if all are issued before the first wait, and at least `fewest` are not of
+/// the narrowest.
 SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop, size_t fewest) {
   auto mmas = llvm::to_vector(loop.getBody()->getOps<nv::AsyncMmaOpInterface>());
   auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
-  if (mmas.size() < fewest || waits.empty() || (*waits.begin())->isBeforeInBlock(mmas.back()))
+  const size_t wide = llvm::count_if(mmas, [](nv::AsyncMmaOpInterface mma) {
+    return mma.getMma().getN() > InstructionSet::wgmmaFewest;
+  });
+  if (wide < fewest || waits.empty() || (*waits.begin())->isBeforeInBlock(mmas.back()))
     return {};
   return mmas;
 }

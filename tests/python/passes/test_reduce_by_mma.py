@@ -117,7 +117,7 @@ def test_shapes(device, M, N, warps, dtype):
 @pytest.mark.parametrize("kind", ["plain", "scaled", "read", "two", "columns", "unrounded"])
 @pytest.mark.parametrize("limit", [20, 1e9])
 def test_other_readers_of_sums_and_weights(device, kind, limit):
-    check(device, kind, M=64, N=32, limit=limit, num_warps=4)
+    check(device, kind, M=128, N=32, limit=limit, num_warps=8)
 
 
 @pytest.mark.parametrize("middle,end", [(0, 1), (1, 1), (2, 4), (0, 5)])
@@ -126,7 +126,7 @@ def test_other_readers_of_sums_and_weights(device, kind, limit):
 def test_any_number_of_iterations(device, middle, end, stages, passes):
     """Of two loops, the second of which begins with the sums of the first."""
     check(
-        device, "scaled", M=64, N=64, middle=middle, end=end, num_stages=stages,
+        device, "scaled", M=128, N=64, middle=middle, end=end, num_stages=stages, num_warps=8,
         disabled_passes=passes,
     )  # fmt: skip
 
@@ -134,13 +134,14 @@ def test_any_number_of_iterations(device, middle, end, stages, passes):
 @pytest.mark.parametrize("of", ["vector", "scalar", "result"])
 @pytest.mark.parametrize("count", [0, 1, 4])
 def test_a_factor_after_the_dot(device, of, count):
-    M, N = 64, 64
+    M, N = 128, 64
     x, y = random((M, N), "i32", 1, -3, 4), random((5, N, N), "i32", 2, -3, 4)
     factors = np.exp2(random((5, M), "i32", 3, -1, 2)).astype(np.float32)
     x, y = x.astype(np.float16), y.astype(np.float16)
     total, acc = device.output((M,), "fp32"), device.output((M, N), "fp32")
     late_factor_kernel[(1,)](
         device.to(x), device.to(y), device.to(factors), total.array, acc.array, count, M=M, N=N, OF=of,
+        num_warps=8,
     )  # fmt: skip
     sums, exact = np.zeros(M), np.zeros((M, N))
     for each, factor in zip(y[:count].astype(np.float64), factors, strict=False):
