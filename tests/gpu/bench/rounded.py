@@ -20,7 +20,13 @@ triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
 
 # heads, length, depth, BM, BN, warps, stages
-SHAPES = [(64, 4096, 64, 128, 64, 4, 3), (64, 4096, 128, 128, 128, 8, 2)]
+SHAPES = [
+    (64, 4096, 64, 64, 64, 4, 3),
+    (64, 4096, 64, 128, 64, 4, 3),
+    (64, 4096, 64, 128, 128, 8, 2),
+    (64, 4096, 128, 128, 64, 8, 3),
+    (64, 4096, 128, 128, 128, 8, 2),
+]
 
 
 @triton.jit
