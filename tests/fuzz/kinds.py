@@ -11,6 +11,7 @@ from .case import Case
 from .checking import Report, check_case
 from .generator import draw_any_extents, draw_program
 from .kind_aliases import draw_aliases
+from .kind_arrays import draw_arrays
 from .kind_atomics import draw_atomics
 from .kind_chained import draw_chained, draw_gradients
 from .kind_complex import draw_complex
@@ -44,6 +45,7 @@ DRAWS = {
     "scaled": draw_scaled_gemm,
     "weights": draw_weights,
     "repeated": draw_repeated,
+    "arrays": draw_arrays,
 }
 WEIGHTS = {
     "statements": 4,
@@ -64,6 +66,7 @@ WEIGHTS = {
     "scaled": 2,
     "weights": 2,
     "repeated": 2,
+    "arrays": 3,
 }
 """How often each is drawn."""
 
