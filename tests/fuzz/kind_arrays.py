@@ -33,7 +33,7 @@ class _Arrays:
 
     def __init__(self, seed):
         self.draft = draft = Draft("arrays", seed)
-        self.dtype = draft.pick("i32", "i32", "fp32", "fp16", "i8", "i64")
+        self.dtype = draft.pick("i32", "i32", "fp32", "fp16", "i8", "i64", "c64", "c64")
         self.variables = []
         self.indices = []  # (text, least, greatest)
 
@@ -201,6 +201,8 @@ class _Arrays:
             like = [v for v in self.variables if self._fits_but(v.shape, first.shape, axis)]
             variable = draft.pick(*like)
             text, count = variable.name, variable.shape[axis]
+            if axis == 0 and count < 9 and draft.chance(0.1):
+                text = f"tl.stack(tuple({text}))"
             if draft.chance(0.5):
                 bounds, count = self._slice(count)
                 text = f"{text}[{':, ' * axis}{bounds}]"
@@ -240,11 +242,15 @@ class _Arrays:
         shift = draft.pick(str(draft.rng.randint(-40, 40)), draft.pick(*self.indices)[0])
         axis = draft.rng.randint(-len(variable.shape), len(variable.shape) - 1)
         axis = draft.pick(axis, axis, axis, None)
+        if len(variable.shape) > 1 and draft.chance(0.2):
+            axis, shift = "(1, 0)", draft.pick(shift, f"({draft.rng.randint(-9, 9)}, {shift})")
         self._new(f"tl.roll({variable.name}, {shift}, {axis})", variable.shape)
 
     def _flip(self):
         variable = self._pick()
         axis = self.draft.rng.randrange(len(variable.shape))
+        if len(variable.shape) > 1 and self.draft.chance(0.2):
+            axis = "(0, -1)"
         self._new(f"tl.flip({variable.name}, {axis})", variable.shape)
 
     def _trans(self):
@@ -257,7 +263,8 @@ class _Arrays:
         if len(variable.shape) > 1:
             axis = self.draft.rng.randrange(len(variable.shape))
             shape = variable.shape[:axis] + variable.shape[axis + 1 :]
-            self._new(f"tl.max({variable.name}, {axis})", shape)
+            name = "sum" if self.dtype == "c64" else "max"
+            self._new(f"tl.{name}({variable.name}, {axis})", shape)
 
     def _rows(self):
         """Iterate over the first dimension."""
@@ -270,7 +277,10 @@ class _Arrays:
         if draft.chance(0.4):
             header = f"for k, row in enumerate({variable.name}):"
         with draft.block(header):
-            draft.line(f"{state} = tl.maximum({state} - row, row)")
+            following = f"tl.maximum({state} - row, row)"
+            if self.dtype == "c64":
+                following = f"tl.conj(row) - {state}"
+            draft.line(f"{state} = {following}")
             if "k," in header and draft.chance(0.5):
                 draft.line(f"{variable.name}[k] = {state}")
         self.variables.append(Variable(state, variable.shape[1:]))
