@@ -1,11 +1,11 @@
-"""Tiles as arrays: parts, assignments to parts, `cat`, `stack`, `pad`, `flip`, `roll` and iteration.
+"""Tiles as arrays: parts, assignments to parts, `cat`, `stack`, `pad`, `flip`, `roll`, iteration.
 
 Needs: draft.
 Gives: draw_arrays.
 How:   variables of one to three dimensions of any extents. A statement takes parts of some of them,
-       with constant bounds and steps of either sign and with indices of run time, puts parts together,
-       or assigns to a part, in loops and branches too. At the end all variables are stored. The text
-       runs as NumPy's, where a part is a copy.
+       with constant bounds and steps of either sign and with indices of run time, puts parts
+       together, or assigns to a part, in loops and branches too. At the end all variables are
+       stored. The text runs as NumPy's, where a part is a copy.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,8 @@ class _Arrays:
         for axis in reversed(range(len(shape))):
             others = [":" if i == axis else "None" for i in range(len(shape))]
             index = f"tl.arange(0, {shape[axis]})"
-            terms.append((index if len(shape) == 1 else f"{index}[{', '.join(others)}]") + f" * {pitch}")  # fmt: skip
+            index += f"[{', '.join(others)}]" if len(shape) > 1 else ""
+            terms.append(f"{index} * {pitch}")
             pitch *= shape[axis]
         return " + ".join(reversed(terms))
 
@@ -90,15 +91,15 @@ class _Arrays:
 
     # Statements.
     def _statement(self):
-        ways = ["part"] * 3 + ["assign"] * 4 + ["cat", "cat", "stack", "pad", "roll", "flip", "trans"]  # fmt: skip
-        ways += ["rows", "sum", "branch", "loop", "loop"]
+        ways = ["part"] * 3 + ["assign"] * 4 + ["cat", "cat", "stack", "pad", "roll", "flip"]
+        ways += ["trans", "rows", "sum", "branch", "loop", "loop"]
         getattr(self, f"_{self.draft.pick(*ways)}")()
 
     def _pick(self):
         return self.draft.pick(*self.variables[-5:])
 
     def _slice(self, extent, count=None):
-        """A slice with constant bounds, of so many elements or any number; with how many it takes."""
+        """A slice with constant bounds, of so many elements or any number, and their number."""
         draft = self.draft
         count = count or draft.rng.randint(1, extent)
         stride = 1 if count == 1 else draft.rng.randint(1, min(5, (extent - 1) // (count - 1)))
@@ -140,7 +141,8 @@ class _Arrays:
         """A part of a variable and its extents."""
         draft, parts, shape = self.draft, [], []
         for extent in variable.shape:
-            way = draft.pick("all", "slice", "slice", "point", "new" if draft.chance(0.3) else "slice")  # fmt: skip
+            last = "new" if draft.chance(0.3) else "slice"
+            way = draft.pick("all", "slice", "slice", "point", last)
             if way == "new" and len(shape) < 3 and len(variable.shape) < 3:
                 parts.append("None")
                 shape.append(1)

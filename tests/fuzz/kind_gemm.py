@@ -2,9 +2,9 @@
 
 Needs: draft, pieces_*.
 Gives: draw_gemm, draw_any_gemm, draw_scaled_gemm.
-How:   one or two accumulators over one loop, or over two loops one after the other; rows and columns
-       that end at the matrix are masked, wrapped by a remainder, or whole. Results may be scaled in
-       each iteration.
+How:   one or two accumulators over one loop, or over two loops one after the other; rows and
+       columns that end at the matrix are masked, wrapped by a remainder, or whole. Results may be
+       scaled in each iteration.
 """
 
 from dataclasses import dataclass
@@ -211,7 +211,7 @@ def _one_tile(draft, problem, m, n):
 
 
 def _store_peaks(draft, problem, scales):
-    """What each iteration found of its result; programs of one row of tiles find the same or not."""
+    """The largest elements of each row that the iterations found."""
     rows = problem.tiles[0] * problem.block[0]
     for peak in scales.carried:
         out = draft.array("peaks", "i32", rows, -3, 3)
@@ -237,7 +237,7 @@ def _loop(draft, problem, operands, added, shared):
             if dtype == "fp32":
                 precision = draft.pick("", ", input_precision='ieee'", ", input_precision='tf32'")
             if scales:
-                scales.add(f"acc{i}", a, b, precision, "i32" if dtype == "i8" else "fp32")
+                scales.add(f"acc{i}", (a, b), precision, "i32" if dtype == "i8" else "fp32")
             elif draft.chance(0.6):
                 draft.line(f"acc{i} = tl.dot({a}, {b}, acc{i}{precision})")
             else:

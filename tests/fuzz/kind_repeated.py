@@ -3,7 +3,7 @@
 Needs: draft, pieces_*.
 Gives: draw_repeated.
 How:   a program loads one to three vectors, masked, strided, through a table or backwards, computes
-       with them, and repeats each in two or more tiles: of another height, of another type, of another
+       with them, and repeats each in two or more tiles: of another height, another type, another
        order in memory, or the result of a dot. Tiles are stored, added by atomics or reduced, in a
        loop or without one. Between two uses there may be a barrier, or a store over the vector.
 """
@@ -135,7 +135,8 @@ class _Repeated:
         values = values or [f"{self.value[0]}{inner}"]
         tile = self._source(height, outer, inner, is_turned)
         for value in values:
-            tile = draft.let("y", draft.pick(f"{tile} + {value}", f"{tile} * {value}", f"{tile} - {value}", f"tl.maximum({tile}, {value})"))  # fmt: skip
+            sums = [f"{tile} + {value}", f"{tile} * {value}", f"{tile} - {value}"]
+            tile = draft.let("y", draft.pick(*sums, f"tl.maximum({tile}, {value})"))
             if draft.chance(0.3):
                 tile = draft.let("y", f"tl.where({value} > 0, {tile}, {value} * 0.5)")
         tile = draft.let("y", clamp(-2000, 2000, tile))
@@ -155,7 +156,9 @@ class _Repeated:
             dtype = draft.pick("fp16", "fp16", "fp32")
         array = draft.array("x", dtype, self.programs * self.room * height * width, -3, 3)
         base = f"{array} + (pid * {self.room} + {self.first}) * {height * width}"
-        offsets = f"m{outer} * {width} + n{inner}" if way != "columns" else f"m{outer} + n{inner} * {height}"  # fmt: skip
+        offsets = f"m{outer} * {width} + n{inner}"
+        if way == "columns":
+            offsets = f"m{outer} + n{inner} * {height}"
         mask = f", mask=(n < {self.count}){inner}, other=0" if self.count else ""
         return draft.let("x", f"tl.load({base} + {offsets}{mask}).to(tl.float32)")
 

@@ -2,11 +2,11 @@
 
 Needs: draft, pieces_*.
 Gives: draw_weights.
-How:   an iteration computes scores by a dot, rounds what it makes of them to 16 bits, and multiplies
-       them by a second tile. Running sums of the rounded weights have a factor or none, which is
-       computed before the second dot, after it, or before the loop. Besides there are sums along the
-       other axis, of unrounded weights and of other roundings, and further readers of weights and
-       sums. Scores have more bits than a half has, so that rounding shows.
+How:   an iteration computes scores by a dot, rounds what it makes of them to 16 bits, and
+       multiplies them by a second tile. Running sums of the rounded weights have a factor or none,
+       computed before the second dot, after it, or before the loop. Besides there are sums along
+       the other axis, of unrounded weights and of other roundings, and further readers of weights
+       and sums. Scores have more bits than a half has, so that rounding shows.
 """
 
 from .draft import HALVES, NAMES, Draft, launch_options
@@ -97,7 +97,8 @@ class _Weights:
         with draft.at(self.start):
             draft.line(f"{name} = tl.full(({(self.n, self.m)[axis]},), {start}, tl.float32)")
         self.sums.append((name, "nm"[axis]))
-        factor = draft.pick(*[""] * 4, "alpha", "alpha", "constant", "vector", "scalar", "fixed", "result")  # fmt: skip
+        ways = ["alpha", "alpha", "constant", "vector", "scalar", "fixed", "result"]
+        factor = draft.pick(*[""] * 4, *ways)
         return name, axis, factor, draft.chance(0.5)
 
     # The loop.
@@ -137,7 +138,7 @@ class _Weights:
         self.has_values = True
 
     def _weights(self):
-        """Scores become weights: of an online softmax in powers of two, or the scores as they are."""
+        """Scores become weights: of an online softmax in powers of two, or as they are."""
         draft = self.draft
         way = draft.pick("plain", "plain", "relu", "online")
         self.has_alpha = way == "online"
@@ -172,7 +173,7 @@ class _Weights:
             self._load_values()
         if draft.chance(0.12):
             draft.line(f"acc = acc * {draft.pick('0.5', '2.0')}")
-        draft.line(draft.pick("acc = tl.dot(w, v, acc)", "acc = tl.dot(w, v, acc)", "acc += tl.dot(w, v)"))  # fmt: skip
+        draft.line(draft.pick(*["acc = tl.dot(w, v, acc)"] * 2, "acc += tl.dot(w, v)"))
 
     # What is done with weights.
     def _act(self, action, what):

@@ -33,27 +33,25 @@ class Scales:
         if draft.chance(0.5):
             self.loaded = [self._factor(kind) for kind in self.kinds]
 
-    def add(self, acc, left, right, precision, shared):
-        """Multiply, scale and add to `acc`."""
-        draft = self.draft
+    def add(self, acc, operands, precision, dtype):
+        """Multiply `operands` to a result of type `dtype`, scale it and add it to `acc`."""
+        draft, (left, right) = self.draft, operands
         text = f"tl.dot({left}, {right}{precision})"
         if draft.chance(0.1):
-            zero = f"tl.zeros(({self.block[0]}, {self.block[1]}), {NAMES[shared]})"
+            zero = f"tl.zeros(({self.block[0]}, {self.block[1]}), {NAMES[dtype]})"
             text = f"tl.dot({left}, {right}, {zero}{precision})"
-        result = draft.let("now", f"{text}.to(tl.float32)" if shared == "i32" else text)
+        result = draft.let("now", f"{text}.to(tl.float32)" if dtype == "i32" else text)
         factors = self.loaded or [self._factor(kind) for kind in self.kinds]
         if draft.chance(0.25):
             factors = factors[:1]
-        scaled = " * ".join([result, *factors]) if draft.chance(0.7) else self._grouped(result, factors)  # fmt: skip
+        scaled = " * ".join([result, *factors])
+        if draft.chance(0.3):  # the factors are multiplied with each other first
+            scaled = f"({' * '.join(factors)}) * {result}"
         if draft.chance(0.25):
             scaled = draft.let("scaled", scaled)
             scaled = self._changed(scaled, result)
         self.results.append(result)
         self._accumulate(acc, scaled)
-
-    def _grouped(self, result, factors):
-        """The factors are multiplied with each other first."""
-        return f"({' * '.join(factors)}) * {result}"
 
     def _changed(self, scaled, result):
         """A second reader of a scaled result, or another one that is added to it."""
@@ -69,7 +67,8 @@ class Scales:
         elif way == "last":
             with draft.at(self.before):
                 shape = f"({self.block[0]}, {self.block[1]})"
-                last = draft.let("last", f"tl.full({shape}, {draft.pick('0.0', '2.0')}, tl.float32)")  # fmt: skip
+                start = draft.pick("0.0", "2.0")
+                last = draft.let("last", f"tl.full({shape}, {start}, tl.float32)")
             both = draft.let("both", f"{scaled} + {last}")
             draft.line(f"{last} = {scaled}")
             return both
