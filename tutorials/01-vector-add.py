@@ -48,8 +48,8 @@ except ImportError:
 #
 # * `tl.program_id(0)` says which tile this program owns.
 # * `tl.arange(0, BLOCK_SIZE)` is a vector of numbers, as in NumPy. Such small arrays, which live in
-#   registers, are called *tiles*; their sizes are powers of two and known when the kernel is
-#   compiled, hence `tl.constexpr`.
+#   registers, are called *tiles*; their sizes are any numbers that are known when the kernel is
+#   compiled, hence `tl.constexpr`. Powers of two divide best among the threads.
 # * `x_ptr + offsets` is a tile of addresses, one for each element. `tl.load` fetches what lies
 #   there, `tl.store` writes.
 # * The last tile may reach past the end of the vectors. Lanes whose `mask` is false neither read

@@ -7,7 +7,7 @@ over memory. You will see
 
 * why it pays to fuse operations;
 * tiles with two axes, and reductions along one of them (`tl.max`, `tl.sum`);
-* how a tile whose sides are powers of two serves rows of any length.
+* how a tile of one size serves rows of any length.
 
 With torch and a GPU the script runs there; otherwise it runs on the CPU, on NumPy arrays.
 """
@@ -53,9 +53,9 @@ def unfused_softmax(x):
 # addresses. The element (i, j) lies `i * row_stride + j` behind the first one; taking the stride as
 # a parameter lets the rows have gaps between them.
 #
-# `BLOCK_SIZE` must be a power of two, so it is the next one above the number of columns, and the
-# lanes beyond are filled with minus infinity: they do not win the maximum, and add `exp(-inf) = 0`
-# to the sum.
+# `BLOCK_SIZE` is the next power of two above the number of columns, so that one kernel serves many
+# widths and its tiles divide evenly among the threads. The lanes beyond are filled with minus
+# infinity: they do not win the maximum, and add `exp(-inf) = 0` to the sum.
 
 
 @triton.jit

@@ -370,6 +370,10 @@ Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, S
   if (args.size() != 1 || !args[0].keyword.empty())
     return error(span, "`" + type.name + "` takes 1 argument, got " + std::to_string(args.size()));
   const Value &value = args[0].value;
+  if (type.name == "tuple") {
+    auto items = itemsOf(value, args[0].span, "`tuple`");
+    return items ? Value::tuple(std::move(*items)) : Value(Failed());
+  }
   if (type.name == "dtype") {
     auto *name = value.dynAs<std::string>();
     std::optional<DType> dtype = name ? parseDType(*name) : std::nullopt;

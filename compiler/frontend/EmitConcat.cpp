@@ -1,5 +1,5 @@
 //===- EmitConcat.cpp - tiles one after the other, side by side, and with an edge -------===//
-// Needs: tiles of one type.
+// Needs: tiles of one rank, whose element types have a common one.
 // Gives: `cat`, `stack` and `pad`, from tile.join and from parts that are put into a whole
 //        (TileParts.h).
 // How:   Two tiles of one shape are joined as pairs, and a transposition moves the new dimension
@@ -55,7 +55,10 @@ Runtime joinedAlong(Emitter &e, Tiles tiles, int64_t dim, int64_t size) {
   return whole;
 }
 
-/// The tiles of a tuple, all of the first one's element type; nothing after an error.
+/// The type that arithmetic would give both; none if there is none.
+std::optional<DType> commonType(DType a, DType b) { return a == b ? a : promote({a}, {b}); }
+
+/// The tiles of a tuple, converted to one element type; nothing after an error.
 std::optional<Tiles> tilesOf(Emitter &e, const BoundCall &call, const Value &values,
                              SourceSpan span) {
   Tiles tiles;
@@ -64,18 +67,23 @@ std::optional<Tiles> tilesOf(Emitter &e, const BoundCall &call, const Value &val
       e.error(span, "`" + call.row->name + "` takes a tuple of tiles, got " + kindText(values));
     return std::nullopt;
   }
+  std::optional<DType> common;
   for (const Value &value : values.elements()) {
     auto tile = e.runtime(value, span);
     if (!tile)
       return std::nullopt;
     tiles.push_back(tiles.empty() ? *tile : e.withSignOf(tiles[0], *tile, span).as<Runtime>());
     const Runtime &first = tiles.front(), &last = tiles.back();
-    if (last.type.element != first.type.element || last.type.rank() != first.type.rank()) {
+    common = commonType(common.value_or(last.type.element), last.type.element);
+    if (!common || last.type.rank() != first.type.rank()) {
       e.error(span, "`" + call.row->name + "` takes tiles of one type, got `" + first.type.name() +
                         "` and `" + last.type.name() + "`");
       return std::nullopt;
     }
   }
+  for (Runtime &tile : tiles)
+    if (tile.type.element != *common)
+      tile = *e.cast(tile, *common, span);
   return tiles;
 }
 

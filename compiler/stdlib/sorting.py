@@ -164,7 +164,16 @@ def topk(x, k: tl.constexpr, dim=None, descending: tl.constexpr = True):
     return _widened(found) if k < x.shape[axis] else found
 
 
+# Along one dimension, or along all of a tuple.
 def flip(x, dim=None):
+    if isinstance(dim, tuple):
+        for each in dim:
+            x = _flip_along(x, each)
+        return x
+    return _flip_along(x, dim)
+
+
+def _flip_along(x, dim):
     axis: tl.constexpr = _axis_of(x, dim)
     if x.shape[axis] == 1:
         return x

@@ -58,7 +58,13 @@ def _roll_along(x, shift, axis: tl.constexpr):
     return tl.gather(x, tl.where(place < 0, place + size, place), axis)
 
 
+# Along one dimension, or along all of a tuple by one distance each, as NumPy does.
 def roll(x, shift, axis=None):
+    if isinstance(axis, tuple):
+        tl.static_assert(not isinstance(shift, tuple) or len(shift) == len(axis), "`roll` takes as many distances as dimensions")
+        for i, each in enumerate(axis):
+            x = _roll_along(x, shift[i] if isinstance(shift, tuple) else shift, each)
+        return x
     if axis is None:
         return tl.reshape(_roll_along(tl.ravel(x), shift, 0), x.shape)
     return _roll_along(x, shift, axis)

@@ -171,6 +171,8 @@ TECHNIQUES = {
     "pipelining": ("pipelining", ""),
     "persistence": ("persistence", ""),
     "overlap": ("", "of the next"),
+    "sums by MMA": ("tensor cores", "row sums"),
+    "overlapped results": ("pipelining", "results of this one"),
 }
 
 

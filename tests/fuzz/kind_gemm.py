@@ -1,9 +1,10 @@
 """GEMMs: grids of many programs, ways to address operands, and epilogues of every kind.
 
 Needs: draft, pieces_*.
-Gives: draw_gemm, draw_any_gemm.
-How:   one or two accumulators over one loop, or over two loops one after the other; rows and columns
-       that end at the matrix are masked, wrapped by a remainder, or whole.
+Gives: draw_gemm, draw_any_gemm, draw_scaled_gemm.
+How:   one or two accumulators over one loop, or over two loops one after the other; rows and
+       columns that end at the matrix are masked, wrapped by a remainder, or whole. Results may be
+       scaled in each iteration.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from .draft import HALVES, NAMES, Draft, launch_options
 from .pieces_epilogue import Plane, epilogue
 from .pieces_loops import Sweep, draw_sweep, sweep_loop
+from .pieces_scales import Scales
 
 BLOCKS = [(64, 64, 32), (64, 64, 64), (128, 64, 32), (64, 128, 32), (32, 32, 32), (128, 128, 32)]
 BLOCKS += [(16, 64, 32), (64, 16, 16), (64, 32, 64), (128, 64, 64), (128, 32, 128)]
@@ -26,6 +28,8 @@ ANY_BLOCKS = [
 ANY_BLOCKS += [(192, 128, 32), (128, 96, 96), (64, 176, 32), (24, 40, 48), (112, 16, 64)]
 ANY_BLOCKS += [(192, 192, 32), (192, 96, 64), (128, 176, 64), (256, 80, 32), (320, 64, 32)]
 ANY_BLOCKS += [(64, 88, 64), (128, 200, 32), (64, 320, 32), (64, 24, 32)]
+SCALED_BLOCKS = [(64, 64, 64), (64, 64, 128), (128, 64, 64), (64, 128, 64), (64, 32, 32)]
+SCALED_BLOCKS += [(64, 128, 128), (128, 128, 64)]
 
 
 @dataclass
@@ -38,6 +42,7 @@ class Problem:
     extents: tuple  # M, N
     sweep: Sweep
     batches: int = 1
+    is_scaled: bool = False
 
 
 def draw_any_gemm(seed):
@@ -45,10 +50,30 @@ def draw_any_gemm(seed):
     return draw_gemm(seed, ANY_BLOCKS)
 
 
+def draw_scaled_gemm(seed):
+    """Results of MMAs are scaled in each iteration, before they are added."""
+    draft = Draft("scaled", seed)
+    draft.tidy = draft.tidy or draft.chance(0.6)
+    problem = _draw_problem(draft, draft.pick(SCALED_BLOCKS, SCALED_BLOCKS, BLOCKS, ANY_BLOCKS))
+    problem.is_scaled = True
+    if problem.dtype != "i8" and problem.block[2] % 32 == 0 and draft.chance(0.3):
+        problem.dtype = "fp8e4nv"
+    launch_options(draft)
+    if draft.chance(0.4):  # few CTAs per SM: registers for a second result
+        draft.case.options.update(num_stages=draft.pick(4, 5, 6))
+        left_out = draft.case.options.get("disabled_passes", "")
+        draft.case.options["disabled_passes"] = f"{left_out},nv-keep-occupancy".strip(",")
+    return _draw_grid(draft, problem)
+
+
 def draw_gemm(seed, blocks=BLOCKS):
     draft = Draft("gemm", seed)
     problem = _draw_problem(draft, blocks)
     launch_options(draft)
+    return _draw_grid(draft, problem)
+
+
+def _draw_grid(draft, problem):
     m, n = draft.number(problem.extents[0]), draft.number(problem.extents[1])
     if problem.batches == 1 and draft.odd(0.4):  # the text itself is persistent
         tiles = problem.tiles[0] * problem.tiles[1]
@@ -150,7 +175,7 @@ def _one_tile(draft, problem, m, n):
     draft.line(f"rn = pid_n * {block[1]} + tl.arange(0, {block[1]})")
     draft.line(f"rk = tl.arange(0, {block[2]})")
     count = draft.pick(1, 1, 1, 2)
-    out = "i32" if problem.dtype == "i8" else "fp32"
+    out = "i32" if problem.dtype == "i8" and not problem.is_scaled else "fp32"
     for i in range(count):
         zero = "0" if out == "i32" else "0.0"
         start = draft.pick(f"tl.zeros(({block[0]}, {block[1]}), {NAMES[out]})")
@@ -163,9 +188,12 @@ def _one_tile(draft, problem, m, n):
     operands = _Operands(draft, problem, row_count, column_count)
     operands.deepest = max(sweep.lo + sweep.trips * sweep.step for sweep in sweeps)
     shared = operands.draw("a", True) if count == 2 and draft.chance(0.6) else None
+    scales = Scales(draft, block, problem.tiles, operands.deepest) if problem.is_scaled else None
     for sweep in sweeps:
         operands.sweep = sweep
-        _loop(draft, problem, operands, count, shared)
+        _loop(draft, problem, operands, (count, scales), shared)
+    if scales:
+        _store_peaks(draft, problem, scales)
     size = problem.batches * rows * columns
     base = f" + batch * {draft.number(rows * columns)}" if problem.batches > 1 else ""
     for i in range(count):
@@ -182,22 +210,35 @@ def _one_tile(draft, problem, m, n):
         epilogue(draft, plane, 1 if count == 2 else None)
 
 
-def _loop(draft, problem, operands, count, shared):
+def _store_peaks(draft, problem, scales):
+    """The largest elements of each row that the iterations found."""
+    rows = problem.tiles[0] * problem.block[0]
+    for peak in scales.carried:
+        out = draft.array("peaks", "i32", rows, -3, 3)
+        value = f"tl.minimum({peak}, 1000.0).to(tl.int32)"
+        draft.line(f"tl.atomic_max({out} + rm, {value})")
+
+
+def _loop(draft, problem, operands, added, shared):
     before, loop = draft.place(), operands.sweep
-    dtype = problem.dtype
+    dtype, (count, scales) = problem.dtype, added
     with sweep_loop(draft, loop) as first:
         operands.first, operands.before = first, before
+        if scales:
+            scales.begin(first, before)
         x = operands.load(shared) if shared else None
         for i in range(count):
             a = x or operands.load(operands.draw("a", True))
-            if draft.odd(0.2) and dtype != "i8":
+            if draft.odd(0.2) and dtype in ("fp16", "bf16", "fp32"):
                 changed = draft.pick("{0} * 0.5", "tl.maximum({0}, 0.0)", "{0} + 1.0")
                 a = draft.let("x", f"({changed.format(f'{a}.to(tl.float32)')}).to({NAMES[dtype]})")
             b = operands.load(operands.draw("b", False))
             precision = ""
             if dtype == "fp32":
                 precision = draft.pick("", ", input_precision='ieee'", ", input_precision='tf32'")
-            if draft.chance(0.6):
+            if scales:
+                scales.add(f"acc{i}", (a, b), precision, "i32" if dtype == "i8" else "fp32")
+            elif draft.chance(0.6):
                 draft.line(f"acc{i} = tl.dot({a}, {b}, acc{i}{precision})")
             else:
                 scale = draft.pick("", "", " * 0.5") if dtype != "i8" else ""

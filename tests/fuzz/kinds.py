@@ -11,16 +11,19 @@ from .case import Case
 from .checking import Report, check_case
 from .generator import draw_any_extents, draw_program
 from .kind_aliases import draw_aliases
+from .kind_arrays import draw_arrays
 from .kind_atomics import draw_atomics
 from .kind_chained import draw_chained, draw_gradients
 from .kind_complex import draw_complex
 from .kind_far import draw_far
-from .kind_gemm import draw_any_gemm, draw_gemm
+from .kind_gemm import draw_any_gemm, draw_gemm, draw_scaled_gemm
 from .kind_host import draw_host
 from .kind_loops import draw_loops
 from .kind_phases import draw_phases
+from .kind_repeated import draw_repeated
 from .kind_rows import draw_rows
 from .kind_scratch import draw_scratch
+from .kind_weights import draw_weights
 from .running import check_program
 
 DRAWS = {
@@ -39,6 +42,10 @@ DRAWS = {
     "any-extents": draw_any_extents,
     "any-gemm": draw_any_gemm,
     "complex": draw_complex,
+    "scaled": draw_scaled_gemm,
+    "weights": draw_weights,
+    "repeated": draw_repeated,
+    "arrays": draw_arrays,
 }
 WEIGHTS = {
     "statements": 4,
@@ -56,6 +63,10 @@ WEIGHTS = {
     "any-extents": 4,
     "any-gemm": 3,
     "complex": 3,
+    "scaled": 2,
+    "weights": 2,
+    "repeated": 2,
+    "arrays": 3,
 }
 """How often each is drawn."""
 

@@ -35,12 +35,25 @@ class Tile(np.ndarray):
         result = np.asarray(array).view(Tile)
         return _depending(result, context[1] if context else [self])
 
+    def __getitem__(self, index):
+        """A copy, as parts are values; a single element is a scalar of the language."""
+        part = np.array(np.asarray(self)[index]).view(Tile)
+        part.loads = self.loads
+        return part
+
+    def __setitem__(self, index, value):
+        self.loads = self.loads | getattr(value, "loads", frozenset())
+        np.asarray(self)[index] = value
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self))])
+
     def to(self, dtype, **_):
         with np.errstate(all="ignore"):
             return self.astype(dtype)
 
     def trans(self):
-        return np.swapaxes(self, -1, -2)
+        return np.swapaxes(self, -1, -2).copy()
 
     @property
     def T(self):  # noqa: N802
@@ -55,7 +68,8 @@ def _depending(result, sources):
 
 
 def tile(array, dtype=None):
-    return np.asarray(array, dtype).view(Tile)
+    """A tile of its own: an assignment to a part of it changes no other."""
+    return np.array(array, dtype).view(Tile)
 
 
 def _watched(name):
@@ -306,6 +320,18 @@ class Language:
     @staticmethod
     def roll(x, shift, axis):
         return tile(np.roll(np.asarray(x), shift, axis))
+
+    @staticmethod
+    def cat(tiles, dim=0):
+        return tile(np.concatenate(tiles, dim))
+
+    @staticmethod
+    def stack(tiles, axis=0):
+        return tile(np.stack(tiles, axis))
+
+    @staticmethod
+    def pad(x, widths, constant_values=0):
+        return tile(np.pad(np.asarray(x), widths, constant_values=constant_values))
 
     @staticmethod
     def broadcast_to(x, shape):

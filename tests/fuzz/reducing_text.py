@@ -50,11 +50,17 @@ def _unwrapped(tree):
                 found = _lists(smaller)[which]
                 inner = found[i]
                 first = []
-                if isinstance(inner, ast.For):
-                    start = inner.iter.args[0] if len(inner.iter.args) > 1 else ast.Constant(0)
-                    first = [ast.Assign([inner.target], start)]
+                if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
+                    first = [ast.Assign([inner.target], _first_of(inner.iter))]
                 found[i : i + 1] = [*first, *inner.body]
                 yield smaller
+
+
+def _first_of(iterated):
+    """What a loop counts first, or the first row of a tile."""
+    if not isinstance(iterated, ast.Call):
+        return ast.Subscript(iterated, ast.Constant(0))
+    return iterated.args[0] if len(iterated.args) > 1 else ast.Constant(0)
 
 
 def _operands(node):

@@ -81,8 +81,23 @@ def test_stream_k(device, blocks):
     reaches(device, compiled, "programs: stream-K", "producer: ")
 
 
-def test_tma_store(device):
-    run(device, "fp16", "fp16", (192, 128, 64, 12, 3), enabled_passes="nv-tma-stores")
+@pytest.mark.parametrize(
+    "blocks", [(192, 128, 64, 12, 3), (128, 192, 64, 12, 3), (80, 64, 32, 5, 3)]
+)
+def test_tma_store(device, blocks):
+    compiled = run(device, "fp16", "fp16", blocks, enabled_passes="nv-tma-stores")
+    if device.arch == 90:
+        assert "store is converted to TMA" in messages(compiled)
+
+
+@pytest.mark.parametrize("num_warps", [3, 5, 6, 7])
+def test_warps_that_are_no_warp_groups(device, num_warps):
+    """They run on mma.sync, without the passes that need a producer, and remarks say so."""
+    options = {"enabled_passes": "nv-stream-k,nv-tma-stores"}
+    compiled = run(device, "fp16", "fp16", (128, 64, 32, num_warps, 3), **options)
+    if device.arch == 90:
+        for words in ("wgmma needs warp groups of 4 warps", "programs are not split over CTAs"):
+            assert words in messages(compiled)
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,34 @@ def test_literals_out_of_range(device, name, value):
 
 
 @triton.jit
+def put_together_kernel(cat_ptr, stack_ptr, x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+    x, y = tl.load(x_ptr + tl.arange(0, M)), tl.load(y_ptr + tl.arange(0, N))
+    both, pair = tl.cat((x, y, x)), tl.stack((y[:2], x[:2]), axis=1)
+    tl.static_assert(both.dtype == (x[0] + y[0]).dtype)
+    tl.static_assert(pair.dtype == both.dtype)
+    tl.store(cat_ptr + tl.arange(0, 2 * M + N), both)
+    tl.store(stack_ptr + tl.arange(0, 4), tl.ravel(pair))
+
+
+@pytest.mark.parametrize("N", [16, 5])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("int8", "int32"), ("float16", "float32"), ("bfloat16", "float16"), ("int64", "float16"),
+     ("uint8", "int32"), ("float32", "int8"), ("int1", "int32")],
+)  # fmt: skip
+def test_tiles_of_several_types_put_together(device, first, second, N):
+    """`cat` and `stack` of a tuple have the common type, as NumPy's have."""
+    rng = np.random.default_rng(5)
+    x, y = rng.integers(0, 100, 16).astype(NUMPY[first]), rng.integers(0, 100, N)
+    y = y.astype(NUMPY[second])
+    cat, stack = device.output(32 + N, "fp64"), device.output((2, 2), "fp64")
+    put_together_kernel[(1,)](cat.array, stack.array, device.to(x), device.to(y), 16, N)
+    wide = [array.astype(np.float64) for array in (x, y, x)]
+    np.testing.assert_array_equal(cat.numpy(), np.concatenate(wide))
+    np.testing.assert_array_equal(stack.numpy(), np.stack((wide[1][:2], wide[0][:2]), axis=1))
+
+
+@triton.jit
 def division_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
     offsets = tl.arange(0, N)
     x, y = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)
