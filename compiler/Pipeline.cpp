@@ -188,6 +188,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                     .bufferedValues = buffersValues}));
   passes.add(createExpandPipeline());
   passes.add(createPrefetchLoads()); // of loads that go through no buffer
+  passes.need(createExpandLoops());  // later passes add operations, which have no stage
   passes.add(createPrefetchRows());  // where there is no loop to prefetch in
   passes.add(createDropDeadArgs());
   passes.add(createCarryAccumulators());

@@ -307,9 +307,10 @@ def OverlapResults : Pass<"nv-overlap-results", "::mlir::ModuleOp"> {
 def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
   let summary = "Expand loops whose operations have stages: software pipelining";
   let description = [{
-    Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stage 1 of an iteration runs together with stage 0 of the next. The
-    first stage 0 is peeled, the last stage 1 follows the loop, and values that are read one iteration later are carried. With `nv.expand = 2` the loop
-    is unrolled by two, so that such values stay in their registers. Before this pass these loops run as they are written.
+    Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stages of an iteration run together with earlier stages of later
+    ones. Stage 0 of the first iteration is peeled, stage 1 of the last one follows the loop, and values that are read in later iterations are carried.
+    With `nv.expand = 2` the loop is unrolled by two, so that such values stay in their registers. With `nv.predicated` it is not peeled: loads and
+    copies of the stages before the last, of which there may be several, are predicated. Before this pass these loops run as they are written.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
