@@ -306,7 +306,8 @@ private:
         runStages([&](int each) { return each == stage; });
       }
     ages.goTo(last);
-    for (Operation &op : llvm::make_early_inc_range(*loop->getBlock()))
+    auto before = llvm::make_range(loop->getBlock()->begin(), loop->getIterator());
+    for (Operation &op : llvm::make_early_inc_range(before))
       if (op.removeAttr(names::afterPrologue))
         op.moveBefore(loop);
   }
