@@ -192,7 +192,6 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.need(createExpandLoops());  // later passes add operations, which have no stage
   passes.add(createPrefetchRows());  // where there is no loop to prefetch in
   passes.add(createDropDeadArgs());
-  passes.add(createCarryAccumulators());
   const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "
                                                          "rescale their accumulators");
   passes.add(createOverlapIterations(
