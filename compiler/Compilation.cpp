@@ -64,8 +64,7 @@ std::string notableLines(llvm::StringRef log) {
 
 /// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
 const std::vector<std::string> overlappingPasses[] = {
-    {"nv-overlap-dots", "nv-overlap-iterations", "nv-overlap-results", "nv-carry-accumulators",
-     "carried-accumulators"},
+    {"nv-overlap-dots", "nv-overlap-iterations", "nv-overlap-results", "carried-accumulators"},
     {"nv-defer-waits"}};
 
 /// The first of these that `options` do not all leave out.

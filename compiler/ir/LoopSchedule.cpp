@@ -47,55 +47,31 @@ bool LoopSchedule::isInBody(Value value) const { return value.getParentBlock() =
 
 //===- which instance is read --------------------------------------------------------------===//
 
-/// The stage that computes the value that becomes `carried` in the next iteration.
-int LoopSchedule::stageOfNext(BlockArgument carried, llvm::SmallDenseSet<Value> &seen) const {
-  Value next = loop.getTiedLoopYieldedValue(carried)->get();
-  if (!isInBody(next))
-    return 0;
-  if (Operation *op = next.getDefiningOp())
-    return numbers(op, names::stage).front();
-  return std::max(0, stageOf(cast<BlockArgument>(next), seen));
+int LoopSchedule::last() const {
+  int last = 0;
+  for (const Instance &instance : all)
+    last = std::max(last, instance.stage);
+  return last;
 }
 
-int LoopSchedule::stageOf(BlockArgument argument, llvm::SmallDenseSet<Value> &seen) const {
-  const bool isCounter = argument == loop.getInductionVar();
-  return isCounter || !seen.insert(argument).second ? 0 : stageOfNext(argument, seen) - 1;
+Value LoopSchedule::passedOn(BlockArgument carried) const {
+  Value next = loop.getTiedLoopYieldedValue(carried)->get();
+  return isInBody(next) && next.getDefiningOp() ? Value() : next;
 }
 
 std::optional<LoopSchedule::Key> LoopSchedule::keyFor(Value value, int reader) const {
-  int stage = -1;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    llvm::SmallDenseSet<Value> seen;
-    stage = stageOf(argument, seen);
-  } else {
-    ArrayRef<int32_t> stages = numbers(value.getDefiningOp(), names::stage);
-    auto isLate = [&](int32_t each) { return each > reader; };
-    auto end = llvm::find_if(stages, isLate);
-    if (end == stages.begin())
-      return std::nullopt;
-    stage = *std::prev(end);
-  }
-  return stage <= reader ? std::optional(Key{value, stage}) : std::nullopt;
-}
-
-SmallVector<BlockArgument> LoopSchedule::passedOnAs(Value value, int stage) const {
-  SmallVector<BlockArgument> result;
-  if (numbers(value.getDefiningOp(), names::stage).front() != stage)
-    return result;
-  for (auto [next, carried] : llvm::zip(loop.getYieldedValues(), loop.getRegionIterArgs()))
-    if (next == value)
-      result.push_back(carried);
-  return result;
-}
-
-SmallVector<std::pair<BlockArgument, int>> LoopSchedule::passedOnUnchanged() const {
-  SmallVector<std::pair<BlockArgument, int>> result;
-  for (auto [next, carried] : llvm::zip(loop.getYieldedValues(), loop.getRegionIterArgs()))
-    if (!isInBody(next) || isa<BlockArgument>(next)) {
-      llvm::SmallDenseSet<Value> seen{carried};
-      result.push_back({carried, stageOfNext(carried, seen)});
-    }
-  return result;
+  auto carried = dyn_cast<BlockArgument>(value);
+  if (carried == loop.getInductionVar())
+    return Key{value, 0};
+  if (carried && passedOn(carried))
+    return Key{value, reader - 1};
+  Value computed = carried ? loop.getTiedLoopYieldedValue(carried)->get() : value;
+  const int older = carried ? 1 : 0; // the value of the iteration before
+  ArrayRef<int32_t> stages = numbers(computed.getDefiningOp(), names::stage);
+  if (llvm::is_contained(stages, reader))
+    return Key{value, reader - older};
+  auto end = llvm::find_if(stages, [&](int32_t each) { return each > reader + older; });
+  return end == stages.begin() ? std::nullopt : std::optional(Key{value, *std::prev(end) - older});
 }
 
 SmallVector<Value> LoopSchedule::operandsOf(const Instance &instance) const {
@@ -115,8 +91,6 @@ SmallVector<Value> LoopSchedule::operandsOf(const Instance &instance) const {
 bool LoopSchedule::isComputedBefore(Key key, const Instance &reader) const {
   auto [value, stage] = key;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (argument == loop.getInductionVar())
-      return true;
     value = loop.getTiedLoopYieldedValue(argument)->get();
     ++stage;
   }
@@ -129,16 +103,40 @@ bool LoopSchedule::isComputedBefore(Key key, const Instance &reader) const {
   return false;
 }
 
+/// Verifies that `reader` reads `value` after it is computed, also if it is a carried value that is
+/// passed on.
+LogicalResult LoopSchedule::verifyRead(Value value, const Instance &reader) const {
+  std::optional<Key> key = keyFor(value, reader.stage);
+  if (!key)
+    return reader.op->emitError("`nv.stage`: an operand is computed in a later stage");
+  if (value == loop.getInductionVar())
+    return success();
+  if (key->second == reader.stage && !isComputedBefore(*key, reader))
+    return reader.op->emitError("`nv.cluster`: an operand is computed after it is read");
+  const bool isLater = isa<BlockArgument>(value) && key->second == reader.stage;
+  if (isLater && reader.stage + 1 < last())
+    return reader.op->emitError("`nv.stage`: a carried value is computed in a later stage");
+  return success();
+}
+
 LogicalResult LoopSchedule::verify() const {
   for (const Instance &instance : all)
     for (Value operand : operandsOf(instance)) {
-      std::optional<Key> key = keyFor(operand, instance.stage);
-      if (!key)
-        return instance.op->emitError("`nv.stage`: an operand is computed in a later stage");
-      if (key->second == instance.stage && !isComputedBefore(*key, instance))
-        return instance.op->emitError("`nv.cluster`: an operand is computed after it is read");
+      llvm::SmallDenseSet<Value> seen;
+      for (Value value = operand; value && isInBody(value) && seen.insert(value).second;) {
+        if (failed(verifyRead(value, instance)))
+          return failure();
+        auto carried = dyn_cast<BlockArgument>(value);
+        value = carried && carried != loop.getInductionVar() ? passedOn(carried) : Value();
+      }
     }
   return success();
+}
+
+bool takesPredicate(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? !load.getIsVolatile()
+              : isa<nv::CopyAsyncOp, nv::CommitOp>(op) || isMemoryEffectFree(op);
 }
 
 static LogicalResult verifyStages(Operation *op) {
@@ -148,11 +146,23 @@ static LogicalResult verifyStages(Operation *op) {
     return op->emitError("`nv.stage` is for operations of a loop with `nv.expand`");
   if (stages.empty() || stages.size() != numbers(op, names::cluster).size())
     return op->emitError("`nv.stage` and `nv.cluster` are lists of the same length");
-  auto isStage = [](int32_t stage) { return stage >= 0 && stage < LoopSchedule::stages; };
-  if (!llvm::all_of(stages, isStage) || !llvm::is_sorted(stages, std::less_equal<>()))
-    return op->emitError("`nv.stage` lists the stages 0 and 1 in order");
-  if (stages.size() > 1 && !isMemoryEffectFree(op))
+  if (!llvm::is_sorted(stages, std::less_equal<>()) || stages.front() < 0)
+    return op->emitError("`nv.stage` lists stages in order");
+  auto load = dyn_cast<LoadOp>(op);
+  if (stages.size() > 1 && !isMemoryEffectFree(op) && !(load && !load.getIsVolatile()))
     return op->emitError("`nv.stage`: an operation with effects runs in one stage");
+  return success();
+}
+
+/// Verifies what the stages of a loop may have, by whether it is peeled.
+static LogicalResult verifyKind(const LoopSchedule &schedule, bool isPredicated) {
+  for (const LoopSchedule::Instance &instance : schedule.order()) {
+    if (!isPredicated && instance.stage > 1)
+      return instance.op->emitError("`nv.stage`: a loop without `nv.predicated` has two stages");
+    if (isPredicated && instance.stage < schedule.last() && !takesPredicate(instance.op))
+      return instance.op->emitError("`nv.predicated`: an operation before the last stage takes no "
+                                    "predicate");
+  }
   return success();
 }
 
@@ -169,7 +179,11 @@ LogicalResult verifySchedule(Operation *op, NamedAttribute attribute) {
     if (failed(verifyStages(&inner)))
       return failure();
   }
-  return LoopSchedule(loop).verify();
+  const bool isPredicated = loop->hasAttr(names::predicated);
+  if (isPredicated && copies.getInt() != 1)
+    return op->emitError("a loop with `nv.predicated` has one copy of its body");
+  const LoopSchedule schedule(loop);
+  return failed(verifyKind(schedule, isPredicated)) ? failure() : schedule.verify();
 }
 
 } // namespace pantile

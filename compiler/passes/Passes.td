@@ -262,14 +262,6 @@ def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let options = [Option<"all", "all", "bool", "false", "convert also stores of which it is not known to pay">,
                  Option<"sums", "sums", "bool", "true", "convert also relaxed atomic adds to TMA reductions">];
 }
-def CarryAccumulators : Pass<"nv-carry-accumulators", "::mlir::ModuleOp"> {
-  let summary = "Defer the wait for the second of two chained MMAs by one iteration";
-  let description = [{
-    In loops of wgmma without a producer, such as attention: the wait follows the first MMA of the next iteration. Without it the tensor cores
-    idle between iterations.
-  }];
-  let dependentDialects = ["::pantile::nv::NvDialect"];
-}
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Allocate shared memory for buffers and for the scratch of operations";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `shared_bytes` of `nv.launch`.";
@@ -278,8 +270,9 @@ def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
 def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
   let summary = "Issue MMAs when their operands are there, and wait for them where their results are used";
   let description = [{
-    In loops with several wgmma per iteration, such as the gradients of attention. Without it one MMA completes before the next is issued. In a loop
-    with one, conversions of layouts that it does not need, such as those of scales for its result, run while it is in flight.
+    In loops with several wgmma per iteration, such as the gradients of attention. Without it one MMA completes before the next is issued. With the
+    choice `carried-accumulators` of `nv-schedule-loops`, MMAs that add to carried accumulators, as in attention without a producer, are waited for in the
+    next iteration: else the tensor cores idle between iterations. In a loop with one wgmma, conversions of layouts that it does not need, such as those of scales for its result, run while it is in flight.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
@@ -307,9 +300,10 @@ def OverlapResults : Pass<"nv-overlap-results", "::mlir::ModuleOp"> {
 def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
   let summary = "Expand loops whose operations have stages: software pipelining";
   let description = [{
-    Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stage 1 of an iteration runs together with stage 0 of the next. The
-    first stage 0 is peeled, the last stage 1 follows the loop, and values that are read one iteration later are carried. With `nv.expand = 2` the loop
-    is unrolled by two, so that such values stay in their registers. Before this pass these loops run as they are written.
+    Of loops with `nv.expand`, whose operations have `nv.stage` and `nv.cluster`: stages of an iteration run together with earlier stages of later
+    ones. Stage 0 of the first iteration is peeled, stage 1 of the last one follows the loop, and values that are read in later iterations are carried.
+    With `nv.expand = 2` the loop is unrolled by two, so that such values stay in their registers. With `nv.predicated` it is not peeled: loads and
+    copies of the stages before the last, of which there may be several, are predicated. Before this pass these loops run as they are written.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }

@@ -98,3 +98,58 @@ func.func @both_stages(%n: i32, %start: f32, %width: i32) -> (i32, f32) {
   } {nv.expand = 1 : i32}
   return %out#0, %out#1 : i32, f32
 }
+
+// Without peeling, stages before the last run for later iterations where these exist. Their loads are masked, and those of the first iterations
+// come before the loop, one stage after another. A pointer that both stages advance is carried by each.
+// CHECK-LABEL: @predicated
+// CHECK: %[[ONE:.*]] = arith.cmpi sgt, %arg0, %c0
+// CHECK: %[[FIRST:.*]] = tile.load %arg1 mask %[[ONE]]
+// CHECK: %[[SECOND_AT:.*]] = tile.addptr %arg1
+// CHECK: %[[TWO:.*]] = arith.cmpi sgt, %arg0, %c1
+// CHECK: %[[SECOND:.*]] = tile.load %[[SECOND_AT]] mask %[[TWO]]
+// CHECK: %[[THIRD_AT:.*]] = tile.addptr %[[SECOND_AT]]
+// CHECK: %[[OUT:.*]]:5 = scf.for %[[I:.*]] = {{.*}}(%[[AT:.*]] = %arg1, %[[SUM:.*]] = %arg2, %[[LATER:.*]] = %[[THIRD_AT]], %[[NOW:.*]] = %[[FIRST]], %[[NEXT:.*]] = %[[SECOND]])
+// CHECK: %[[LEFT:.*]] = arith.subi %arg0, %[[I]]
+// CHECK: %[[EXISTS:.*]] = arith.cmpi sgt, %[[LEFT]], %c2
+// CHECK: %[[LOADED:.*]] = tile.load %[[LATER]] mask %[[EXISTS]]
+// CHECK: %[[LATEST:.*]] = tile.addptr %[[LATER]]
+// CHECK: tile.store %[[AT]], %[[NOW]]
+// CHECK: %[[ADDED:.*]] = arith.addf %[[SUM]], %[[NOW]]
+// CHECK: %[[AHEAD:.*]] = tile.addptr %[[AT]]
+// CHECK: scf.yield %[[AHEAD]], %[[ADDED]], %[[LATEST]], %[[NEXT]], %[[LOADED]]
+// CHECK: return %[[OUT]]#1
+func.func @predicated(%n: i32, %from: !tile.ptr<f32>, %start: f32) -> f32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%at = %from, %sum = %start) -> (!tile.ptr<f32>, f32) : i32 {
+    %now = tile.load %at {nv.stage = array<i32: 0>, nv.cluster = array<i32: 0>} : !tile.ptr<f32> -> f32
+    tile.store %at, %now {nv.stage = array<i32: 2>, nv.cluster = array<i32: 1>} : !tile.ptr<f32>, f32
+    %added = arith.addf %sum, %now {nv.stage = array<i32: 2>, nv.cluster = array<i32: 1>} : f32
+    %next = tile.addptr %at, %c1 {nv.stage = array<i32: 0, 2>, nv.cluster = array<i32: 0, 1>} : !tile.ptr<f32>, i32
+    scf.yield %next, %added : !tile.ptr<f32>, f32
+  } {nv.expand = 1 : i32, nv.predicated}
+  return %out#1 : f32
+}
+
+// A load that repeats has no mask in the loop: where no iteration follows, it reads from the address of this one. A count that the last stage
+// computes is read in the same iteration.
+// CHECK-LABEL: @repeats
+// CHECK: tile.load %{{.*}} mask
+// CHECK: scf.for %[[I:.*]] = {{.*}}(%[[COUNT:.*]] = %arg3, %[[SUM:.*]] = %arg2, %{{.*}} = %{{.*}})
+// CHECK: %[[NEXT:.*]] = arith.muli %[[COUNT]], %arg3
+// CHECK: %[[EXISTS:.*]] = arith.cmpi sgt, %{{.*}}, %c1
+// CHECK: %[[CHOSEN:.*]] = arith.select %[[EXISTS]], %[[NEXT]], %[[COUNT]]
+// CHECK: %[[AT:.*]] = tile.addptr %arg1, %[[CHOSEN]]
+// CHECK: tile.load %[[AT]] :
+func.func @repeats(%n: i32, %from: !tile.ptr<f32>, %start: f32, %first: i32) -> f32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%count = %first, %sum = %start) -> (i32, f32) : i32 {
+    %at = tile.addptr %from, %count {nv.stage = array<i32: 0>, nv.cluster = array<i32: 1>} : !tile.ptr<f32>, i32
+    %now = tile.load %at {nv.repeats, nv.stage = array<i32: 0>, nv.cluster = array<i32: 1>} : !tile.ptr<f32> -> f32
+    %added = arith.addf %sum, %now {nv.stage = array<i32: 1>, nv.cluster = array<i32: 0>} : f32
+    %next = arith.muli %count, %first {nv.stage = array<i32: 1>, nv.cluster = array<i32: 0>} : i32
+    scf.yield %next, %added : i32, f32
+  } {nv.expand = 1 : i32, nv.predicated}
+  return %out#1 : f32
+}

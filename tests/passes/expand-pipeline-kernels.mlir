@@ -1,4 +1,4 @@
-// RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops -nv-expand-pipeline -canonicalize -cse | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops -nv-expand-pipeline -nv-expand-loops -canonicalize -cse | FileCheck %s
 
 // CHECK-LABEL: @copies_run_two_iterations_ahead
 // CHECK: %[[A:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
@@ -10,7 +10,7 @@
 // CHECK: %[[SECOND:.*]] = arith.cmpi sgt, %arg2, %c64
 // CHECK-COUNT-2: nv.copy_async {{.*}} if %[[SECOND]]
 // CHECK: nv.commit
-// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[ACC:[a-z0-9]+]] = %{{.*}}, {{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32)
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[ACC:[a-z0-9]+]] = %{{.*}}, %[[READ:[a-z0-9]+]] = %c0_i32, {{.*}}, %[[WRITE:[a-z0-9]+]] = %c2_i32)
 // CHECK-NOT: tile.load
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.fence_async

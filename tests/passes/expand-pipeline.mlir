@@ -1,5 +1,6 @@
 // Marked loads become asynchronous copies into a circular buffer, issued iterations before their use.
-// RUN: pantile-opt %s -nv-expand-pipeline | FileCheck %s
+// RUN: pantile-opt %s -nv-expand-pipeline | FileCheck %s --check-prefix=STAGES
+// RUN: pantile-opt %s -nv-expand-pipeline -nv-expand-loops -canonicalize | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -7,6 +8,16 @@
 !offsets = tensor<64x64xi32, #load>
 !loaded = tensor<64x64xf16, #load>
 !tile = tensor<64x64xf32, #acc>
+// Until it is expanded, an iteration copies into the stage that it reads.
+// STAGES-LABEL: @two_iterations_ahead
+// STAGES: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <3 x
+// STAGES: scf.for {{.*}}, %[[INDEX:[a-z0-9]+]] = %c0
+// STAGES: %[[STAGE:.*]] = nv.select_stage %[[CIRCULAR]][%[[INDEX]]]
+// STAGES: nv.copy_async %{{.*}}, %[[STAGE]] {{.*}}nv.stage = array<i32: 0>
+// STAGES: nv.commit
+// STAGES: nv.wait 0 {{.*}}nv.stage = array<i32: 2>
+// STAGES: %[[READ:.*]] = nv.select_stage %[[CIRCULAR]][%[[INDEX]]]
+// STAGES: nv.wgmma %arg0, %[[READ]]
 // CHECK-LABEL: @two_iterations_ahead
 // CHECK: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <3 x
 // CHECK-COUNT-2: nv.commit

@@ -1,5 +1,6 @@
 // A loop that was given `num_stages` loads the next row into registers while this one is computed with.
-// RUN: pantile-opt %s -nv-prefetch-loads | FileCheck %s
+// RUN: pantile-opt %s -nv-prefetch-loads | FileCheck %s --check-prefix=STAGES
+// RUN: pantile-opt %s -nv-prefetch-loads -nv-expand-loops | FileCheck %s
 #row = #tile.layout<[512], reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -7,6 +8,11 @@
 !row = tensor<512xf32, #row>
 !pointers = tensor<512x!tile.ptr<f32>, #row>
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  // STAGES-LABEL: @two_stages
+  // STAGES: tile.addptr {{.*}}nv.stage = array<i32: 0, 1>
+  // STAGES: tile.load {{.*}}nv.stage = array<i32: 0>
+  // STAGES: arith.addf {{.*}}nv.stage = array<i32: 1>
+  // STAGES: {nv.expand = 1 : i32, nv.predicated
   // CHECK-LABEL: @two_stages
   // CHECK: %[[FIRST:.*]] = tile.load {{.*}} mask
   // CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[NOW:.*]] = %[[FIRST]])
@@ -28,6 +34,9 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   }
 
   // What is read may be what the iteration before wrote.
+  // STAGES-LABEL: @stores_to_what_it_loads
+  // STAGES-NOT: nv.stage
+  // STAGES: return
   // CHECK-LABEL: @stores_to_what_it_loads
   // CHECK-NOT: mask
   // CHECK: return

@@ -64,14 +64,12 @@ TEST_F(IrDiagnosticsTest, WhatAPassSaysIsOurs) {
   IrDiagnostics diagnostics(context, sources);
   mlir::emitError(at(10, 5, 17)) << "operand #0 does not dominate this use";
   mlir::emitError(at(11, 5, 9)) << "nor does this one";
-  Error error = diagnostics.takePassError("nv-carry-accumulators");
+  Error error = diagnostics.takePassError("nv-defer-waits");
   EXPECT_EQ(error.kind, ErrorKind::Internal);
-  EXPECT_EQ(error.message,
-            "pass `nv-carry-accumulators` failed: operand #0 does not dominate this use");
+  EXPECT_EQ(error.message, "pass `nv-defer-waits` failed: operand #0 does not dominate this use");
   EXPECT_EQ(error.range.line, 10);
   EXPECT_THAT(error.rendered, HasSubstr("k.py:11:5: error: nor does this one"));
-  EXPECT_THAT(error.rendered,
-              HasSubstr("note: said of the IR after pass `nv-carry-accumulators`\n"));
+  EXPECT_THAT(error.rendered, HasSubstr("note: said of the IR after pass `nv-defer-waits`\n"));
   error = diagnostics.takePassError("cse");
   EXPECT_EQ(error.kind, ErrorKind::Internal);
   EXPECT_EQ(error.message, "pass `cse` failed without a message");

@@ -12,8 +12,8 @@
 //        3. Small loads from global memory move before the first MMA.
 //        4. In a loop with one MMA, conversions of layouts that it does not need move from before it
 //        to behind it: they wait for other warps, which then costs no time of the tensor cores.
-//        5. If ScheduleLoops marked the loop, MMAs that only add to carried accumulators are waited
-//        for in the next iteration (CarriedAccumulator.h).
+//        5. If ScheduleLoops marked the loop, MMAs that add to carried accumulators are waited for
+//        in the next iteration (CarriedAccumulator.h). Two chained ones are in order then.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
@@ -249,14 +249,15 @@ struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
       convertBehindMma(*loop.getBody());
-      const bool carriesAccumulators = loop->hasAttr(names::carriesAccumulator);
+      const bool carriesAccumulators = loop->removeAttr(names::carriesAccumulator) != nullptr;
+      if (carriesAccumulators && deferChainedMma(loop))
+        return;
       MmaOrder order(*loop.getBody(), carriesAccumulators);
       if (!order.find())
         return;
       order.run();
       if (carriesAccumulators)
         deferAccumulatingMmas(loop);
-      loop->removeAttr(names::carriesAccumulator);
     });
   }
 };

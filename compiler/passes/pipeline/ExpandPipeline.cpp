@@ -1,33 +1,31 @@
 //===- ExpandPipeline.cpp - software pipelining of loads by cp.async ----------------------===//
 // Needs: the marks of ScheduleLoops.
-// Gives: each marked load is an `nv.copy_async` into a circular buffer, issued `distance`
-//        iterations before its use. The loop itself synchronises accesses to its circular buffers
-//        (`nv.circular_buffer`).
-// How:   1. Circular buffers are allocated before the loop.
-//        2. The prologue issues the copies of iterations 0 .. distance-1, each under the condition
-//        that the iteration exists.
-//        3. Iteration i waits for its own copies (distance-1 later groups may be in flight), then a
-//        barrier follows, and it reads its stage. The copies for iteration i + distance overwrite
-//        the stage that iteration i - (depth - distance) has read. All threads are done with it:
-//        they passed this barrier after their last MMA on it was complete, or pass another one
-//        after its wait.
-//        4. After the loop all copies are waited for, and the circular buffers are freed. Addresses
-//        of later iterations are computed by a clone of the address computation, with loop-carried
-//        values of its own. If that computation loads (indirect accesses), its loads run one
-//        iteration before the copies, and their results are carried. If the mask of a load is
-//        loop-invariant, its zeros are stored into every stage once. Loop-invariant operands are
-//        stored after the prologue.
+// Gives: each marked load is an `nv.copy_async` into a circular buffer, in a stage of the loop
+//        (LoopSchedule.h) `distance` iterations before its use. The loop itself synchronises
+//        accesses to its circular buffers (`nv.circular_buffer`).
+// How:   1. Circular buffers are allocated before the loop, and freed after it, where all copies
+//        are waited for. The loop carries the index of a stage of theirs.
+//        2. An iteration copies into that stage, waits for the copies, and a barrier follows. It
+//        reads the stage then.
+//        3. Copies, and what computes their addresses, are in a stage before the last; the last one
+//        has all the rest, and computes addresses of its own. If addresses depend on loads
+//        (indirect accesses), these are in a stage before the one of the copies.
+//        4. So the copies for iteration i + distance overwrite the stage that iteration
+//        i - (depth - distance) has read. All threads are done with it: they passed the barrier of
+//        iteration i after their last MMA on it was complete, or pass another one after its wait.
+//        5. If the mask of a load is loop-invariant, its zeros are stored into every stage once.
+//        Loop-invariant operands are stored after the prologue.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "analysis/StagedLoad.h"
 #include "ir/CopyFill.h"
+#include "ir/LoopSchedule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/CarriedAccumulator.h"
-#include "passes/pipeline/LaterIterations.h"
 
 using namespace mlir;
 
@@ -36,9 +34,9 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-class Expander {
+class CopyScheduler {
 public:
-  explicit Expander(scf::ForOp loop)
+  explicit CopyScheduler(scf::ForOp loop)
       : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)),
         depth(intAttr(names::depth)), inFlight(intAttr(names::inFlight)) {
     SmallVector<Value> roots;
@@ -55,16 +53,26 @@ public:
   }
 
   void run() {
+    nv::MmaWaitOpInterface lastWait; // after the loop, for what it leaves in flight
     if (inFlight)
       lastWait = deferByOneIteration(loop, loneAccumulation(loop));
     const SmallVector<Operation *> operands = invariantOperandStores();
     allocBuffers();
-    issuePrologue();
     zeroFillStages();
-    for (Operation *op : llvm::reverse(operands))
+    for (Operation *op : llvm::reverse(operands)) {
       op->moveBefore(loop);
-    buildLoop();
-    finish();
+      op->setAttr(names::afterPrologue, builder.getUnitAttr());
+    }
+    findPlaces();
+    carryStage();
+    copyAtEntry();
+    setStagesOfAll();
+    builder.setInsertionPointAfter(loop);
+    nv::WaitOp::create(builder, loc, 0);
+    if (lastWait)
+      builder.setInsertionPointAfter(lastWait);
+    for (Value buffer : buffers)
+      nv::DeallocOp::create(builder, loc, buffer);
   }
 
 private:
@@ -108,25 +116,6 @@ private:
     return nv::SelectStageOp::create(builder, loc, type, buffer, at);
   }
 
-  /// Clones the address computation with `mapping`, and issues the copies of one iteration as one
-  /// group.
-  void issueCopies(IRMapping &mapping, Value enable, Value stage) {
-    for (Operation &op : loop.getBody()->without_terminator())
-      if (slice.ops.contains(&op))
-        builder.clone(op, mapping);
-    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
-      Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
-      auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(),
-                                          mapping.lookupOrDefault(load.load.getPtr()),
-                                          stageOf(buffer, stage), mask, enable, vectorOf(load));
-      if (pipelined && keepsZeros(load))
-        copy->setAttr(names::keepsZeros, builder.getUnitAttr());
-      if (!pipelined)
-        firstCopies.push_back(copy);
-    }
-    nv::CommitOp::create(builder, loc);
-  }
-
   static IntegerAttr vectorOf(StagedLoad load) {
     return cast<IntegerAttr>(load.store->getAttr(names::prefetch));
   }
@@ -138,140 +127,142 @@ private:
 
   /// Stores the zeros of masked loads into the stages to which the prologue does not copy.
   void zeroFillStages() {
-    for (auto [load, buffer, first] : llvm::zip(staged, buffers, firstCopies)) {
+    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
       if (!keepsZeros(load))
         continue;
-      for (int stage = distance; stage < depth; ++stage)
-        nv::CopyAsyncOp::create(builder, load.load.getLoc(), first.getPtr(),
-                                stageOf(buffer, index(stage)), first.getMask(), Value(),
-                                vectorOf(load))
-            ->setAttr(names::onlyZeros, builder.getUnitAttr());
+      for (int stage = distance; stage < depth; ++stage) {
+        auto zeros = nv::CopyAsyncOp::create(builder, load.load.getLoc(), nullPointers(load.load),
+                                             stageOf(buffer, index(stage)), load.load.getMask(),
+                                             Value(), vectorOf(load));
+        zeros->setAttr(names::onlyZeros, builder.getUnitAttr());
+        zeros->setAttr(names::afterPrologue, builder.getUnitAttr());
+      }
     }
   }
 
-  /// The clone of `load` with `mapping`, masked by `enable`.
-  Value loadWhere(LoadOp load, IRMapping &mapping, Value enable) {
-    Value mask = enable;
-    if (auto tile = dyn_cast<RankedTensorType>(load.getType())) {
-      auto flags = RankedTensorType::get(tile.getShape(), builder.getI1Type(), tile.getEncoding());
-      mask = SplatOp::create(builder, load.getLoc(), flags, enable);
-    }
-    if (load.getMask())
-      mask = arith::AndIOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getMask()),
-                                   mask);
-    auto made = cast<LoadOp>(builder.clone(*load, mapping));
-    made.getMaskMutable().assign(mask);
-    return made.getResult();
+  /// Pointers of the type of those of `load`, which nothing is read through.
+  Value nullPointers(LoadOp load) {
+    auto type = cast<RankedTensorType>(load.getPtr().getType());
+    auto addresses =
+        RankedTensorType::get(type.getShape(), builder.getI64Type(), type.getEncoding());
+    Value zeros = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(addresses));
+    return IntToPtrOp::create(builder, loc, type, zeros);
   }
 
-  /// Loads what the addresses of the iteration at `iv` depend on, and advances the carried indices
-  /// by one iteration.
-  SmallVector<Value> issueLoads(Value iv, Value enable) {
-    IRMapping mapping = mappingAt(indices, iv, laterIndices);
-    for (Operation &op : loop.getBody()->without_terminator())
-      if (indices.ops.contains(&op))
-        builder.clone(op, mapping);
-    SmallVector<Value> loaded;
-    for (Operation *load : slice.loads)
-      loaded.push_back(loadWhere(cast<LoadOp>(load), mapping, enable));
-    laterIndices = advanced(indices, mapping);
-    return loaded;
+  //===- the body --------------------------------------------------------------------------===//
+
+  /// Notes where the operations are, with places between them for what is added, and finds where
+  /// the copies for a later iteration are issued: between an MMA and its wait; else before the first
+  /// dot, whose operands are read by then; else at the start. If they overwrite a stage whose MMA is
+  /// in flight until that wait, they follow the wait and a barrier.
+  void findPlaces() {
+    Block &body = *loop.getBody();
+    for (Operation &op : body)
+      placeOf[&op] = end += placesPerOperation;
+    hasFence = hasAsyncMma() && !fencesFirstMma();
+    issuePlace = placesPerOperation - 2;
+    auto waits = body.getOps<nv::MmaWaitOpInterface>();
+    auto dots = body.getOps<DotOp>();
+    if (waits.empty() && dots.empty())
+      return;
+    Operation *op = waits.empty() ? *dots.begin() : (*waits.begin()).getOperation();
+    const bool isAfterWait = !waits.empty() && inFlight >= depth - distance;
+    issuePlace = placeOf[op] + (isAfterWait ? 2 : -2);
+    if (!isAfterWait)
+      return;
+    builder.setInsertionPointAfter(op);
+    placeOf[nv::BarrierOp::create(builder, loc)] = issuePlace - 1;
   }
 
-  /// The carried values of an address computation, advanced by one iteration.
-  SmallVector<Value> advanced(const AddressSlice &of, const IRMapping &mapping) {
-    SmallVector<Value> next;
-    for (unsigned carried : of.carried)
-      next.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[carried]));
-    return next;
-  }
-
-  IRMapping mappingAt(const AddressSlice &of, Value iv, ValueRange carried) {
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), iv);
-    for (auto [argument, value] : llvm::zip(of.carried, carried))
-      mapping.map(loop.getRegionIterArg(argument), value);
-    return mapping;
-  }
-
-  /// Issues the copies of the iteration at `iv`, whose addresses depend on `loaded`, and advances
-  /// the carried values by one iteration.
-  void issueIteration(Value iv, Value enable, Value stage, ArrayRef<Value> loaded) {
-    IRMapping mapping = mappingAt(slice, iv, later);
-    for (auto [load, value] : llvm::zip_equal(slice.loads, loaded))
-      mapping.map(load->getResult(0), value);
-    issueCopies(mapping, enable, stage);
-    later = advanced(slice, mapping);
-  }
-
-  void issuePrologue() {
-    for (unsigned carried : slice.carried)
-      later.push_back(loop.getInitArgs()[carried]);
-    for (unsigned carried : indices.carried)
-      laterIndices.push_back(loop.getInitArgs()[carried]);
-    SmallVector<SmallVector<Value>> loaded(distance + 1);
-    auto at = [&](int iteration) {
-      Value offset = distanceOf(builder, loop, iteration);
-      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), offset);
-      return std::pair(iv, existsFromStart(builder, loop, offset));
+  /// Lets the loop carry the index of a stage.
+  void carryStage() {
+    IRRewriter rewriter(loop.getContext());
+    rewriter.setInsertionPoint(loop);
+    builder.setInsertionPoint(loop);
+    Value zero = index(0), one = index(1), all = index(depth);
+    auto advance = [&](OpBuilder &b, Location, ArrayRef<BlockArgument> stages) {
+      Value next = arith::AddIOp::create(b, loc, stages.front(), one);
+      Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, all);
+      Value chosen = arith::SelectOp::create(b, loc, wraps, zero, next);
+      advances = {next.getDefiningOp(), wraps.getDefiningOp(), chosen.getDefiningOp()};
+      return SmallVector<Value>{chosen};
     };
-    for (int iteration = 0; iteration <= distance && !slice.loads.empty(); ++iteration) {
-      auto [iv, enable] = at(iteration);
-      loaded[iteration] = issueLoads(iv, enable);
-    }
-    for (int iteration = 0; iteration < distance; ++iteration) {
-      auto [iv, enable] = at(iteration);
-      issueIteration(iv, enable, index(iteration), loaded[iteration]);
-    }
-    laterLoads = loaded.back();
+    auto made = loop.replaceWithAdditionalYields(rewriter, zero,
+                                                 /*replaceInitOperandUsesInLoop=*/false, advance);
+    loop = cast<scf::ForOp>(made->getOperation());
+    for (StringRef done : {names::distance, names::depth, names::inFlight, names::numStages})
+      loop->removeAttr(done);
   }
 
-  void buildLoop() {
-    Value copyDistance = distanceOf(builder, loop, distance),
-          loadDistance = distanceOf(builder, loop, distance + 1);
-    SmallVector<Value> inits(loop.getInitArgs());
-    for (const auto *values : {&later, &laterIndices, &laterLoads})
-      inits.append(*values);
-    inits.append({index(0), index(distance % depth)});
-    pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
-                                   loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
-    if (loop->hasAttr(names::carriesAccumulator))
-      pipelined->setAttr(names::carriesAccumulator, builder.getUnitAttr());
-    if (!pipelined.getBody()->empty())
-      pipelined.getBody()->getTerminator()->erase();
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(pipelined.getBody());
-    unsigned own = loop.getNumRegionIterArgs();
-    ValueRange args = pipelined.getRegionIterArgs();
-    Value readStage = args[args.size() - 2], writeStage = args.back();
-    ValueRange extra = args.drop_front(own);
-    for (auto *values : {&later, &laterIndices, &laterLoads}) {
-      llvm::copy(extra.take_front(values->size()), values->begin());
-      extra = extra.drop_front(values->size());
+  /// Replaces the loads by copies at the start of the body, waits for these, and makes them visible
+  /// to all threads. An MMA needs a fence of its own only after stores of the body itself.
+  void copyAtEntry() {
+    Block &body = *loop.getBody();
+    Value carried = body.getArguments().back();
+    builder.setInsertionPointToStart(&body);
+    Operation *wait = nv::WaitOp::create(builder, loc, 0);
+    for (Operation &op : llvm::make_early_inc_range(body))
+      if (slice.ops.contains(&op) || indices.ops.contains(&op) || slice.loads.contains(&op))
+        op.moveBefore(wait);
+    builder.setInsertionPoint(wait);
+    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
+      auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(), load.load.getPtr(),
+                                          stageOf(buffer, carried), load.load.getMask(), Value(),
+                                          vectorOf(load));
+      if (keepsZeros(load))
+        copy->setAttr(names::keepsZeros, builder.getUnitAttr());
+      copies.insert_range(ArrayRef<Operation *>{copy, copy.getBuffer().getDefiningOp()});
     }
+    copies.insert(nv::CommitOp::create(builder, loc));
+    builder.setInsertionPointAfter(wait);
+    if (hasFence)
+      nv::FenceAsyncOp::create(builder, loc);
+    nv::BarrierOp::create(builder, loc);
+    SmallVector<Value> stages;
+    for (Value buffer : buffers)
+      stages.push_back(stageOf(buffer, carried));
+    for (auto [load, each] : llvm::zip(staged, stages)) // nothing takes a freed address any more
+      replaceBuffer(load, each);
+    dropFences();
+  }
 
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), pipelined.getInductionVar());
-    mapping.map(loop.getRegionIterArgs(), args.take_front(own));
-    enterIteration(mapping, readStage);
-    Value now = pipelined.getInductionVar();
-    auto issue = [&] {
-      Value iv = arith::AddIOp::create(builder, loc, now, copyDistance);
-      issueIteration(iv, existsAfter(builder, loop, now, copyDistance), writeStage, laterLoads);
-      if (slice.loads.empty())
-        return;
-      iv = arith::AddIOp::create(builder, loc, now, loadDistance);
-      laterLoads = issueLoads(iv, existsAfter(builder, loop, now, loadDistance));
-    };
-    cloneBody(mapping, issue);
+  static void replaceBuffer(StagedLoad load, Value stage) {
+    load.store.erase();
+    load.load.erase();
+    for (Operation *user : llvm::make_early_inc_range(load.alloc->getUsers()))
+      if (isa<nv::DeallocOp>(user))
+        user->erase();
+    load.alloc.replaceAllUsesWith(stage);
+    load.alloc.erase();
+  }
 
-    SmallVector<Value> yields;
-    for (Value value : loop.getYieldedValues())
-      yields.push_back(mapping.lookupOrDefault(value));
-    for (const auto *values : {&later, &laterIndices, &laterLoads})
-      yields.append(*values);
-    yields.append({nextStage(readStage), nextStage(writeStage)});
-    scf::YieldOp::create(builder, loc, yields);
+  void dropFences() {
+    bool hasStored = false;
+    for (Operation &op : llvm::make_early_inc_range(*loop.getBody()))
+      if (!isa<nv::FenceAsyncOp>(op))
+        hasStored |= storesLocally(op);
+      else if (placeOf.contains(&op) && !std::exchange(hasStored, false))
+        op.erase();
+  }
+
+  /// Sets the stages of all operations, with their places as clusters.
+  void setStagesOfAll() {
+    const int copyStage = slice.loads.empty() ? 0 : 1, last = copyStage + distance;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      const bool isAdvance = llvm::is_contained(advances, &op);
+      SmallVector<StagePlace> places;
+      if (indices.ops.contains(&op) || slice.loads.contains(&op))
+        places.push_back({0, issuePlace + 1});
+      if (copies.contains(&op) || slice.ops.contains(&op))
+        places.push_back({copyStage, issuePlace});
+      else if (isAdvance)
+        places.push_back({copyStage, end});
+      if (!copies.contains(&op))
+        places.push_back({last, isAdvance ? end : placeOf.lookup(&op)});
+      setStages(&op, places);
+    }
+    setExpand(loop, /*copies=*/1);
+    loop->setAttr(names::predicated, builder.getUnitAttr());
   }
 
   /// Whether the body has an MMA, also one of an inner loop, whose operands may be copied out here.
@@ -314,70 +305,9 @@ private:
     return operand;
   }
 
-  /// Waits for the copies of this iteration, and makes them visible to all threads.
-  void enterIteration(IRMapping &mapping, Value readStage) {
-    nv::WaitOp::create(builder, loc, distance - 1);
-    if (hasAsyncMma() && !fencesFirstMma())
-      nv::FenceAsyncOp::create(builder, loc);
-    nv::BarrierOp::create(builder, loc);
-    for (auto [load, buffer] : llvm::zip(staged, buffers))
-      mapping.map(load.alloc.getBuffer(), stageOf(buffer, readStage));
-  }
+  static constexpr int placesPerOperation = 4;
 
-  /// Clones the body, and issues the copies for a later iteration: between an MMA and its wait;
-  /// else before the first dot, whose operands are read by then; else at the start. If the copies
-  /// overwrite a stage whose MMA is in flight until that wait, they follow the wait and a barrier.
-  /// An MMA needs a fence of its own only after stores of the body itself.
-  void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
-    llvm::DenseSet<Operation *> dropped;
-    bool hasStored = false;
-    for (StagedLoad load : staged)
-      for (Operation *op :
-           {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
-        dropped.insert(op);
-    const bool hasNoWait = loop.getBody()->getOps<nv::MmaWaitOpInterface>().empty();
-    const bool beforeDot = hasNoWait && !loop.getBody()->getOps<DotOp>().empty();
-    const bool afterWait = inFlight >= depth - distance;
-    bool issued = hasNoWait && !beforeDot;
-    if (issued)
-      issue();
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      auto dealloc = dyn_cast<nv::DeallocOp>(op);
-      if (dropped.contains(&op) ||
-          (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
-          (isa<nv::FenceAsyncOp>(op) && !std::exchange(hasStored, false)))
-        continue;
-      hasStored |= storesLocally(op);
-      const bool issuesHere = (beforeDot ? isa<DotOp>(op) : isa<nv::MmaWaitOpInterface>(op)) &&
-                              !std::exchange(issued, true);
-      if (issuesHere && !afterWait)
-        issue();
-      builder.clone(op, mapping);
-      if (issuesHere && afterWait) {
-        nv::BarrierOp::create(builder, loc);
-        issue();
-      }
-    }
-  }
-
-  Value nextStage(Value stage) {
-    Value next = arith::AddIOp::create(builder, loc, stage, index(1));
-    Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(depth));
-    return arith::SelectOp::create(builder, loc, wraps, index(0), next);
-  }
-
-  void finish() {
-    nv::WaitOp::create(builder, loc, 0);
-    loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
-    if (lastWait)
-      builder.setInsertionPointAfter(lastWait);
-    for (Value buffer : buffers)
-      nv::DeallocOp::create(builder, loc, buffer);
-    loop.erase();
-  }
-
-  scf::ForOp loop, pipelined;
-  nv::MmaWaitOpInterface lastWait; ///< after the loop, for what it leaves in flight
+  scf::ForOp loop;
   OpBuilder builder;
   Location loc;
   int distance, depth, inFlight;
@@ -385,10 +315,11 @@ private:
   AddressSlice slice;   ///< the computation of the addresses of copies
   AddressSlice indices; ///< the same for the loads that `slice` begins with
   SmallVector<Value> buffers;
-  SmallVector<nv::CopyAsyncOp> firstCopies; ///< of the prologue, per iteration
-  SmallVector<Value> later;        ///< carried values of `slice`, `distance` iterations later
-  SmallVector<Value> laterIndices; ///< those of `indices`, one iteration after that
-  SmallVector<Value> laterLoads;   ///< results of the loads, `distance` iterations later
+  llvm::SmallPtrSet<Operation *, 8> copies; ///< with their stages and the commit
+  SmallVector<Operation *> advances;        ///< to the next stage
+  llvm::DenseMap<Operation *, int> placeOf; ///< of operations of the body; others enter it
+  int end = 0, issuePlace = 0;
+  bool hasFence = false; ///< at the start of the body
 };
 
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
@@ -399,7 +330,7 @@ struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
         loops.push_back(loop);
     });
     for (scf::ForOp loop : loops)
-      Expander(loop).run();
+      CopyScheduler(loop).run();
   }
 };
 } // namespace

@@ -53,6 +53,8 @@ Value distanceOf(OpBuilder &b, scf::ForOp loop, int iterations) {
   const APInt largest = APInt::getMaxValue(width), factor(width, iterations);
   if (iterations == 0)
     return number(b, loop, APInt::getZero(width));
+  if (iterations == 1)
+    return step;
   Value fits =
       compare(b, loop, arith::CmpIPredicate::ule, step, number(b, loop, largest.udiv(factor)));
   Value product = b.createOrFold<arith::MulIOp>(loc, step, number(b, loop, factor));

@@ -1,10 +1,10 @@
 //===- PrefetchLoads.cpp - prefetch loads into registers ----------------------------------===//
 // Needs: ExpandPipeline ran: loads that go through shared memory are prefetched already.
-// Gives: loops with `num_stages` (tl.range) and without MMAs load tiles of later iterations; loops
-//        with MMAs load the vectors and scalars of the next one.
+// Gives: stages (LoopSchedule.h) by which loops with `num_stages` (tl.range) and without MMAs load
+//        tiles of later iterations, and loops with MMAs the vectors and scalars of the next one.
 // How:   Loops without MMAs:
-//        1. The tile of a later iteration is loaded at the start of the body, and carried. Its mask
-//           is empty if there is no such iteration. The first tiles are loaded before the loop.
+//        1. Stage 0 loads the tile of a later iteration at the start of the body. The last stage
+//           has all the rest.
 //        2. The address must follow from the induction variable.
 //        3. The distance is `num_stages` - 1 iterations, or fewer: the carried tiles must fit into
 //           registers.
@@ -19,11 +19,11 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/Passes.h"
 
@@ -90,7 +90,7 @@ bool mayChange(scf::ForOp loop, Value base) {
 class Prefetcher {
 public:
   Prefetcher(scf::ForOp loop, bool hasMmas, const AxisInfoAnalysis &axes)
-      : loop(loop), hasMmas(hasMmas), axes(axes), rewriter(loop.getContext()) {}
+      : loop(loop), hasMmas(hasMmas), axes(axes) {}
 
   void run() {
     const int64_t registers = chooseLoads();
@@ -103,15 +103,7 @@ public:
       remarkApplied(load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << distance << (distance == 1 ? " iteration" : " iterations")
           << " ahead into registers";
-    const SmallVector<Value> first = firstLoads();
-    const DictionaryAttr attributes = loop->getAttrDictionary();
-    auto made = loop.replaceWithAdditionalYields(
-        rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
-        [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
-          return hasMmas ? nextVectors(carried) : nextLoads(carried);
-        });
-    if (succeeded(made))
-      (*made)->setAttrs(attributes);
+    schedule();
   }
 
 private:
@@ -154,98 +146,48 @@ private:
            });
   }
 
-  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(rewriter, loop.getLoc(), predicate, x, y);
-  }
-
-  /// Clones all loads for the iteration in `mapping`, masked by `exists` if that is given.
-  SmallVector<Value> loadsWith(IRMapping &mapping, Value exists = {}) {
+  /// Sets the stages: 0 for the loads, with a cluster after that of the place of each, and the last
+  /// one for all the rest. Both compute addresses.
+  void schedule() {
+    int position = 0;
+    llvm::DenseMap<Operation *, int> clusters, early;
     for (Operation &op : *loop.getBody())
-      if (llvm::any_of(slices, [&](const AddressSlice &slice) { return slice.ops.contains(&op); }))
-        rewriter.clone(op, mapping);
-    SmallVector<Value> results;
-    for (LoadOp load : loads)
-      results.push_back(cloneLoad(load, mapping, exists));
-    return results;
-  }
-
-  Value cloneLoad(LoadOp load, IRMapping &mapping, Value exists) {
-    auto made = cast<LoadOp>(rewriter.clone(*load, mapping));
-    if (!exists)
-      return made.getResult();
-    rewriter.setInsertionPoint(made);
-    Value mask = exists;
-    if (auto tile = dyn_cast<RankedTensorType>(made.getType()))
-      mask = SplatOp::create(
-          rewriter, load.getLoc(),
-          RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding()), exists);
-    if (made.getMask())
-      mask = arith::AndIOp::create(rewriter, load.getLoc(), made.getMask(), mask);
-    made.getMaskMutable().assign(mask);
-    rewriter.setInsertionPointAfter(made);
-    return made.getResult();
-  }
-
-  /// An iteration that the loop may have: its induction variable, the difference to the upper
-  /// bound, and whether it exists. Induction variable plus step may overflow, so the difference is
-  /// compared.
-  struct Iteration {
-    Value counter, left, exists;
-  };
-
-  Iteration after(const Iteration &now) {
-    Iteration next;
-    next.exists = compare(arith::CmpIPredicate::ugt, now.left, loop.getStep());
-    if (now.exists)
-      next.exists = arith::AndIOp::create(rewriter, loop.getLoc(), now.exists, next.exists);
-    next.counter = arith::AddIOp::create(rewriter, loop.getLoc(), now.counter, loop.getStep());
-    next.left = arith::SubIOp::create(rewriter, loop.getLoc(), now.left, loop.getStep());
-    return next;
-  }
-
-  Iteration at(Value counter, Value exists) {
-    Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(), counter);
-    return {counter, left, exists};
-  }
-
-  /// The loads of the first iterations, before the loop.
-  SmallVector<Value> firstLoads() {
-    rewriter.setInsertionPoint(loop);
-    Iteration next =
-        at(loop.getLowerBound(),
-           compare(loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
-                   loop.getLowerBound(), loop.getUpperBound()));
-    SmallVector<Value> results;
-    for (int64_t i = 0; i < distance; ++i) {
-      if (i > 0)
-        next = after(next);
-      IRMapping mapping;
-      mapping.map(loop.getInductionVar(), next.counter);
-      mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
-      results.append(loadsWith(mapping, next.exists));
+      clusters[&op] = position += 2;
+    for (auto [load, slice] : llvm::zip_equal(loads, slices)) {
+      const int cluster = hasMmas ? clusters[lastNeedOf(load, slice)] + 1 : 0;
+      for (Operation *op : addressOf(load, slice))
+        early[op] = std::min(early.try_emplace(op, cluster).first->second, cluster);
+      early[load] = cluster;
+      if (hasMmas && !carriesTiles(slice))
+        load->setAttr(names::repeats, UnitAttr::get(load.getContext()));
     }
-    return results;
+    const int last = static_cast<int>(distance);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      SmallVector<StagePlace> places;
+      if (auto cluster = early.find(&op); cluster != early.end())
+        places.push_back({0, cluster->second});
+      if (!llvm::is_contained(loads, &op))
+        places.push_back({last, clusters[&op]});
+      setStages(&op, places);
+    }
+    setExpand(loop, /*copies=*/1);
+    loop->setAttr(names::predicated, UnitAttr::get(loop.getContext()));
   }
 
-  /// The loads of a later iteration, at the start of the body. The loads of the current iteration
-  /// are replaced by the oldest carried tiles.
-  SmallVector<Value> nextLoads(ArrayRef<BlockArgument> carried) {
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(loop.getBody());
-    Iteration next = at(loop.getInductionVar(), {});
-    for (int64_t i = 0; i < distance; ++i)
-      next = after(next);
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), next.counter);
-    SmallVector<Value> results(carried.drop_front(loads.size()));
-    results.append(loadsWith(mapping, next.exists));
-    return replaceLoads(results, carried.take_front(loads.size()));
+  /// The operations of `slice` that compute the address of `load` from what the loop carries.
+  static llvm::SetVector<Operation *> addressOf(LoadOp load, const AddressSlice &slice) {
+    llvm::SetVector<Operation *> ops;
+    BackwardSliceOptions options;
+    options.omitBlockArguments = true;
+    options.filter = [&](Operation *op) { return op == load || slice.ops.contains(op); };
+    (void)getBackwardSlice(load.getOperation(), &ops, options);
+    return ops;
   }
 
-  SmallVector<Value> replaceLoads(ArrayRef<Value> results, ArrayRef<BlockArgument> carried) {
-    for (auto [load, tile] : llvm::zip_equal(loads, carried))
-      rewriter.replaceOp(load, tile);
-    return SmallVector<Value>(results);
+  bool carriesTiles(const AddressSlice &slice) {
+    return llvm::any_of(slice.carried, [&](unsigned i) {
+      return isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
+    });
   }
 
   /// The last operation of the body that uses the vector of `load`, or that the next value of a
@@ -269,49 +211,10 @@ private:
     return last;
   }
 
-  /// Maps the induction variable and what the addresses of `slice` carry to the next iteration; gives
-  /// whether there is one, where that has to be a mask.
-  Value mapToNext(const AddressSlice &slice, IRMapping &mapping) {
-    const Iteration next = after(at(loop.getInductionVar(), {}));
-    const bool carriesTiles = llvm::any_of(slice.carried, [&](unsigned i) {
-      return isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
-    });
-    auto map = [&](Value now, Value later) {
-      mapping.map(now, carriesTiles ? later
-                                    : arith::SelectOp::create(rewriter, loop.getLoc(), next.exists,
-                                                              later, now)
-                                          .getResult());
-    };
-    map(loop.getInductionVar(), next.counter);
-    for (unsigned i : slice.carried)
-      map(loop.getRegionIterArg(i), loop.getYieldedValues()[i]);
-    return carriesTiles ? next.exists : Value();
-  }
-
-  /// The vectors of the next iteration, each after the last use of the current one.
-  SmallVector<Value> nextVectors(ArrayRef<BlockArgument> carried) {
-    OpBuilder::InsertionGuard guard(rewriter);
-    SmallVector<Operation *> places;
-    for (auto [load, slice] : llvm::zip_equal(loads, slices))
-      places.push_back(lastNeedOf(load, slice));
-    SmallVector<Value> results;
-    for (auto [load, slice, place] : llvm::zip_equal(loads, slices, places)) {
-      rewriter.setInsertionPointAfter(place);
-      IRMapping mapping;
-      const Value exists = mapToNext(slice, mapping);
-      for (Operation &op : llvm::make_early_inc_range(*loop.getBody()))
-        if (slice.ops.contains(&op))
-          rewriter.clone(op, mapping);
-      results.push_back(cloneLoad(load, mapping, exists));
-    }
-    return replaceLoads(results, carried);
-  }
-
   scf::ForOp loop;
   bool hasMmas;
   const AxisInfoAnalysis &axes;
   int64_t distance = 1; ///< iterations
-  IRRewriter rewriter;
   SmallVector<LoadOp> loads;
   SmallVector<AddressSlice> slices; ///< of each load
 };
@@ -329,7 +232,7 @@ struct PrefetchLoadsPass : impl::PrefetchLoadsBase<PrefetchLoadsPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops, mmaLoops;
     getOperation().walk([&](scf::ForOp loop) {
-      if (loop->getParentOfType<nv::ProducerOp>())
+      if (loop->getParentOfType<nv::ProducerOp>() || loop->hasAttr(names::expand))
         return;
       if (hintedStages(loop) >= 2 && !hasMma(loop))
         loops.push_back(loop);

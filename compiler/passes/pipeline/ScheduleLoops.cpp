@@ -72,11 +72,7 @@ bool canCarryAccumulators(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Tar
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
-  SmallVector<nv::AsyncMmaOpInterface> late;
-  if (auto carried = findCarriedAccumulator(loop))
-    late = {carried->second};
-  else
-    late = findAccumulatingMmas(loop);
+  const SmallVector<nv::AsyncMmaOpInterface> late = findCarriedMmas(loop);
   auto outlasts = [&](nv::AsyncMmaOpInterface mma) {
     return outlastsIteration(loop, mma.getRhs(), loads);
   };

@@ -408,7 +408,7 @@ def test_without_it_or_with_it(device, usual, name):
 
 
 ACROSS_ITERATIONS = (
-    "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,nv-carry-accumulators,"
+    "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,"
     "carried-accumulators"
 )
 

@@ -1,5 +1,5 @@
 // The second of two chained MMAs is waited for after the next iteration has started its first: the tensor cores do not stop between iterations.
-// RUN: pantile-opt %s -nv-carry-accumulators | FileCheck %s
+// RUN: pantile-opt %s -nv-defer-waits | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !left = tensor<64x64xf16, #acc>
