@@ -37,11 +37,10 @@ RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
 # %%
 # Signalling and waiting
 # ----------------------
-# Each rank has a *signal pad* in its memory: flags, in groups (*slots*) of RANKS words, one word
-# per rank. A rank signals another one by storing to its own word in the other's pad; so a rank
-# polls its own memory, which costs nothing on the links. `pads_ptr` is a table of the addresses of
-# all pads: integers, which the kernel converts to pointers. The value of a flag is the number of
-# the *epoch*, which grows by one with each launch: no flag is ever reset to zero.
+# Each rank has a *signal pad* in its memory: flags, in groups (*slots*) of RANKS words, one per rank.
+# A rank signals another one by storing to its word in the other's pad; so a rank polls its own
+# memory. `pads_ptr` is a table of the addresses of all pads: integers, which the kernel converts to
+# pointers. A flag's value is the number of the *epoch*, which grows with each launch.
 #
 # The store has the order *release*: a program that reads the flag, reads everything that was
 # written before it. The wait has the order *acquire*: nothing that comes after it is read earlier.
@@ -67,11 +66,9 @@ def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
 # -----------------------
 # A rank may overwrite what it has shared when all others have read it. It need not wait for that if
 # odd and even epochs have buffers and slots of their own, and if each kernel, before it ends, has
-# waited for a flag of every other rank:
-#
-# * a rank that sets the flag of epoch t + 1 has ended its kernel of epoch t: launches run in order;
-# * a kernel of epoch t + 1 ends after it has seen all these flags;
-# * what comes after it, the writing for epoch t + 2, comes after all reads of epoch t.
+# waited for a flag of every other rank: a rank that sets the flag of epoch t + 1 has ended its
+# kernel of epoch t, a kernel of epoch t + 1 ends after it has seen all these flags, and the writing
+# for epoch t + 2 comes after it.
 #
 # `data` is this rank's memory, of which each epoch has a half; `addresses` are those of all ranks,
 # and likewise for the pads. `table` puts integers where the kernel can read them.
@@ -112,8 +109,7 @@ def address_table(addresses):
     return on_device(np.array(addresses, np.int64))
 
 
-# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the
-# same size, and `rendezvous` gives it the addresses, in its own address space, of the others'
+# With several ranks it is torch's symmetric memory: `rendezvous` gives the addresses of the others'
 # allocations. A tensor starts at the same distance from the start of its allocation on every rank.
 
 
@@ -141,18 +137,20 @@ def make_symmetric(elements, slots, dtype):
 
 @triton.jit
 def gemm_tile(
-    a_ptr, b_ptr, m, n, M, N, K,
+    a_ptr, b_ptr, row, n, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """The tile (m, n) of A·B; A is M×K, B is K×N."""
-    rows = (m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
-    columns = (n * BLOCK_N + tl.arange(0, BLOCK_N)) % N
+    """The rows of A·B from `row` on, the n-th columns; A is M×K, B is K×N."""
+    rows = row + tl.arange(0, BLOCK_M)
+    columns = n * BLOCK_N + tl.arange(0, BLOCK_N)
     depth = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
     b_ptrs = b_ptr + depth[:, None] * N + columns[None, :]
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for _ in range(0, K, BLOCK_K):
-        accumulator = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), accumulator)
+        a = tl.load(a_ptrs, rows[:, None] < M, 0.0)
+        b = tl.load(b_ptrs, columns[None, :] < N, 0.0)
+        accumulator = tl.dot(a, b, accumulator)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * N
     return accumulator
@@ -167,54 +165,108 @@ def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     return row[:, None] * N + column[None, :], mask
 
 
+# Programs take the tiles by groups of columns, so that B, which all ranks' rows need, comes once from
+# memory and then from the L2 cache; in a group, the rows of rank `first` come first.
+
+
+@triton.jit
+def tile_of(
+    index, first, rows, N, RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Owner, row and column of a tile of a matrix of which each rank owns `rows` rows."""
+    tiles_m, tiles_n, group = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N), 16
+    start = index // (group * tiles_m * RANKS) * group
+    columns = tl.minimum(tiles_n - start, group)
+    index %= group * tiles_m * RANKS
+    owner = (first + index // (tiles_m * columns)) % RANKS
+    return owner, index % tiles_m, start + index // tiles_m % columns
+
+
 # %%
 # All-gather + GEMM
 # -----------------
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
-# of all ranks. Here a program reads the rows of its tile where they are, by the table `shards_ptr`,
-# and waits for the rank that owns them and for no other. Each rank begins with the tiles of its own
-# rows and goes on with those of the next rank: it multiplies while the others get ready, and not
-# all read from the same rank. Every program signals all ranks that its rank has come, though one
-# would do: so none waits for a program that has not started.
+# of all ranks. A tile could read them where they are, but every column of tiles would read them over
+# the link, as the L2 cache does not keep another GPU's memory. So the first programs, the *copiers*,
+# copy them to this rank's half, each a part of every block of rows, and set a flag for each. Other
+# programs compute a tile: of the rank's own rows first, while the others' are copied, then of those,
+# when the flags of their block are set. None waits for a program that has not started.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
 # another one where the number happens to be 1 or a multiple of 16.
 
+COPIERS, PIECE = tl.constexpr(32), tl.constexpr(16384)  # programs; numbers at a time
+
+
+@triton.jit
+def flags_of(pads_ptr, rank, block, RANKS: tl.constexpr):
+    """The copiers' flags of a block of rows, after the slots of both epochs."""
+    return tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32)) + 2 * RANKS + block * COPIERS
+
+
+@triton.jit
+def copy_rows(
+    whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K,
+    RANKS: tl.constexpr, BLOCK_M: tl.constexpr,
+):  # fmt: skip
+    """Copy this program's part of each block of the other ranks' rows, and set its flag."""
+    part, blocks = tl.program_id(0), tl.cdiv(rows, BLOCK_M)
+    tell(pads_ptr, epoch % 2, rank, tl.arange(0, RANKS), epoch, RANKS)
+    for i in range(1, RANKS):
+        owner = (rank + i) % RANKS
+        shard = tl.cast(owner, tl.int64) * blocks * BLOCK_M * K
+        theirs = tl.load(shards_ptr + owner).to(tl.pointer_type(whole_ptr.dtype.element_ty))
+        theirs = tl.multiple_of(theirs, 16) + shard
+        wait_for(pads_ptr, epoch % 2, rank, owner, epoch, RANKS)
+        for m in range(blocks):
+            end = tl.minimum((m + 1) * BLOCK_M, rows) * K
+            for start in range(m * BLOCK_M * K + part * PIECE, end, COPIERS * PIECE):
+                at = start + tl.arange(0, PIECE)
+                tl.store(whole_ptr + shard + at, tl.load(theirs + at, at < end), at < end)
+            flag = flags_of(pads_ptr, rank, owner * blocks + m, RANKS) + part
+            tl.atomic_store(flag, epoch, sem="release", scope="gpu")
+
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
 def all_gather_gemm_kernel(
-    c_ptr, b_ptr, shards_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
+    c_ptr, whole_ptr, b_ptr, shards_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Of C = A·B, a tile; each rank has `rows` rows of A."""
-    tell(pads_ptr, epoch % 2, rank, tl.arange(0, RANKS), epoch, RANKS)
-    tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    pid = tl.program_id(0)
-    owner = (rank + pid // (tiles_m * tiles_n)) % RANKS
-    m, n = pid % tiles_m, pid // tiles_m % tiles_n
-
-    a_ptr = tl.load(shards_ptr + owner).to(tl.pointer_type(b_ptr.dtype.element_ty))
-    a_ptr = tl.multiple_of(a_ptr, 16)
-    wait_for(pads_ptr, epoch % 2, rank, owner, epoch, RANKS)
-    tile = gemm_tile(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-
-    at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
-    c_ptr += tl.cast(owner, tl.int64) * rows * N
-    tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
+    """Copy rows, or compute a tile of C = A·B; each rank has `rows` rows of A."""
+    if tl.program_id(0) < COPIERS:
+        copy_rows(whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
+    else:
+        index, blocks = tl.maximum(tl.program_id(0) - COPIERS, 0), tl.cdiv(rows, BLOCK_M)
+        owner, m, n = tile_of(index, rank, rows, N, RANKS, BLOCK_M, BLOCK_N)
+        block = owner * blocks + m
+        if owner != rank:
+            flags = flags_of(pads_ptr, rank, block, RANKS) + tl.arange(0, COPIERS)
+            tl.atomic_poll(flags, epoch, sem="acquire", scope="gpu")
+        row, M = block * BLOCK_M, RANKS * blocks * BLOCK_M
+        tile = gemm_tile(whole_ptr, b_ptr, row, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
+        c_ptr += tl.cast(owner, tl.int64) * rows * N
+        tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
 
 
 BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
+
+
+def all_gather_memory(count, rows, K, blocks=BLOCKS):
+    """Numbers and slots for `count` ranks' rows, of each of them whole blocks."""
+    blocks_m = triton.cdiv(rows, blocks["BLOCK_M"])
+    return count * blocks_m * blocks["BLOCK_M"] * K, 1 + blocks_m * COPIERS.value // 2
 
 
 def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
     """C = A·B, where `a` are this rank's rows of A."""
     (rows, K), N = a.shape, b.shape[1]
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
-    shards = share(peers, a, rows * K)
+    whole, shards = share(peers, a, rows * K, all_gather_memory(peers.rank, rows, K, blocks)[0])
     tiles = triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
-    all_gather_gemm_kernel[(peers.count * tiles,)](
-        c, b, shards, peers.pads, peers.rank, peers.epoch, rows, N, K, RANKS=peers.count, **blocks
+    all_gather_gemm_kernel[(COPIERS.value + peers.count * tiles,)](
+        c, whole, b, shards, peers.pads, peers.rank, peers.epoch, rows, N, K, peers.count, **blocks
     )
     return c
 
@@ -225,11 +277,11 @@ def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, tl.load(x_ptr + at, at < n), at < n)
 
 
-def share(peers, x, n):
-    """Copy n numbers of x to this rank's half of the next epoch; return the table of all halves."""
+def share(peers, x, n, place=0):
+    """Copy n numbers of x to this rank's next half; return that, and the table of all halves."""
     half, table = peers.next_epoch()
-    copy_kernel[(triton.cdiv(n, 1024),)](half, x, n, BLOCK=1024)
-    return table
+    copy_kernel[(triton.cdiv(n, 1024),)](half[place:], x, n, BLOCK=1024)
+    return half, table
 
 
 # %%
@@ -240,9 +292,9 @@ def share(peers, x, n):
 #
 # A program stores its tile to the memory of the rank that owns its rows, where each rank has a
 # place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks
-# and adds them up, always in the same order: each run has the same result to the last bit. A rank
-# begins with the tiles of the next rank and ends with its own. So no program waits for one that
-# cannot start because waiting programs fill the GPU: what is waited for has been started before.
+# and adds them up, always in the same order: each run has the same result to the last bit. In each
+# group, a rank begins with the tiles of the next rank and ends with its own: what a program waits
+# for is of its own group or an earlier one, and has been started before.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -251,19 +303,16 @@ def gemm_reduce_scatter_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A tile of this rank's partial C, and a tile of its `rows` rows of the sum of all."""
-    tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    pid, tiles = tl.program_id(0), tiles_m * tiles_n
-    owner = (rank + 1 + pid // tiles) % RANKS
-    m, n = pid % tiles_m, pid // tiles_m % tiles_n
-    a_ptr += tl.cast(owner, tl.int64) * rows * K
-    tile = gemm_tile(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    owner, m, n = tile_of(tl.program_id(0), rank + 1, rows, N, RANKS, BLOCK_M, BLOCK_N)
+    row, M = owner * rows + m * BLOCK_M, RANKS * rows
+    tile = gemm_tile(a_ptr, b_ptr, row, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
     part_ptr = tl.load(parts_ptr + owner).to(tl.pointer_type(c_ptr.dtype.element_ty))
     part_ptr = tl.multiple_of(part_ptr, 16)
     part = tl.cast(rows, tl.int64) * N
     tl.store(part_ptr + rank * part + at, tile.to(c_ptr.dtype.element_ty), mask)
-    slot = epoch % 2 * tiles + pid % tiles
+    slot = (epoch % 2 * tl.cdiv(N, BLOCK_N) + n) * tl.cdiv(rows, BLOCK_M) + m
     tell(pads_ptr, slot, rank, owner, epoch, RANKS)
 
     if owner == rank:
@@ -292,9 +341,8 @@ def gemm_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
 # %%
 # All-reduce + RMS norm
 # ---------------------
-# The sum of a row of all ranks, divided by the root of its mean square, as between the layers of a
-# transformer. Each rank reads all rows of the others and adds them up itself: there is one
-# exchange, which for the few rows of a step of decoding is the fastest way.
+# The sum of a row of all ranks, divided by the root of its mean square. Each rank reads all rows of
+# the others and adds them up itself: for the few rows of a step of decoding the fastest way.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -321,7 +369,7 @@ def all_reduce_rms_norm_kernel(
 def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
     """The norm of the sum of all ranks' x."""
     rows, n = x.shape
-    places_of_rows = share(peers, x, rows * n)
+    _, places_of_rows = share(peers, x, rows * n)
     all_reduce_rms_norm_kernel[(rows,)](
         y, weight, places_of_rows, peers.pads, peers.rank, peers.epoch, n, eps,
         RANKS=peers.count, BLOCK=triton.next_power_of_2(n), num_warps=8,
@@ -332,8 +380,7 @@ def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
 # %%
 # Unit test
 # ---------
-# All ranks draw the numbers of all ranks, from the same seed, so that each can compute what it must
-# get, in double precision. Four epochs use each buffer twice.
+# All ranks draw the numbers of all ranks, so that each can compute what it must get, in float64.
 
 
 def draw(seed, *shape):
@@ -357,7 +404,8 @@ def check(ours, exact):
 def test():
     rows, N, K = 72, 136, 192
     blocks = BLOCKS if ON_GPU else dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
-    gathered, normed = make_peers(rows * K, 1), make_peers(rows * K, 1)
+    gathered = make_peers(*all_gather_memory(RANKS, rows, K, blocks))
+    normed = make_peers(rows * K, 1)
     reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks))
     for epoch in range(4):
         shards, b = draw(epoch, rows, K), draw(10 + epoch, K, N)[RANK]
@@ -386,9 +434,8 @@ def test():
 # Benchmark
 # ---------
 # The layers of Llama-3 8B for so many tokens, against NCCL and torch's GEMM, one after the other.
-# All ranks have to launch the same number of times, so that it is fixed: with `do_bench`, which
-# measures until it is sure, a rank would wait for one that has stopped. For the same reason kernels
-# that wait for other ranks are not tuned one rank at a time.
+# All ranks launch the same number of times: with `do_bench`, which measures until it is sure, a rank
+# would wait for one that has stopped. Nor are kernels that wait tuned one rank at a time.
 
 HIDDEN, BETWEEN = (4096, 14336) if ON_GPU else (128, 256)
 
@@ -426,7 +473,8 @@ def multiply(a, b):
 def all_gather_gate_up(tokens):
     rows, N = tokens // RANKS, 2 * BETWEEN // RANKS
     a, b = random_matrix(rows, HIDDEN), random_matrix(HIDDEN, N)
-    whole, c, peers = empty(tokens, HIDDEN), empty(tokens, N), make_peers(rows * HIDDEN, 1)
+    whole, c = empty(tokens, HIDDEN), empty(tokens, N)
+    peers = make_peers(*all_gather_memory(RANKS, rows, HIDDEN))
 
     def library():
         exchange("all_gather_into_tensor", whole, a)

@@ -68,7 +68,7 @@ def check(ours, exact):
 
 def run_all_gather(tutorial, ranks, rows, N, K, change=None):
     count = len(ranks)
-    exchange = Exchange(tutorial, ranks, rows * K, 1)
+    exchange = Exchange(tutorial, ranks, *tutorial.all_gather_memory(count, rows, K, BLOCKS))
     if change:
         change(exchange)
     a = [draw(count, epoch, rows, K) for epoch in range(EPOCHS)]

@@ -48,7 +48,7 @@ def gemm_kernel(
     """The tutorial's tile of A·B, without other ranks."""
     tiles_m = tl.cdiv(M, BLOCK_M)
     m, n = tl.program_id(0) % tiles_m, tl.program_id(0) // tiles_m
-    tile = gemm_tile(a_ptr, b_ptr, m, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
     tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
 
@@ -109,7 +109,8 @@ def all_gather_gemm(tokens, K, N):
     rows = tokens // RANKS
     a, b = tutorial.random_matrix(rows, K), tutorial.random_matrix(K, N)
     c, whole = tutorial.empty(tokens, N), gathered(a)
-    peers = tutorial.make_peers(rows * K, 1)
+    memory = [tutorial.all_gather_memory(RANKS, rows, K, tile) for tile in TILES]
+    peers = tutorial.make_peers(*map(max, zip(*memory, strict=True)))
 
     def library(tile):
         exchange("all_gather_into_tensor", whole, a)
@@ -258,6 +259,13 @@ def summary(rows, link):
     ]
 
 
+def write(path, link, rows):
+    """Keep the rows that there are: a run that is ended keeps those before."""
+    if RANK == 0 and path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"ranks": RANKS, "link_gb_s": link, "rows": rows}, file, indent=1)
+
+
 def main():
     """Check all; then measure where each rank has a GPU of its own."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -276,14 +284,12 @@ def main():
                 case = make(tokens, *sizes)
                 row = {"model": model, "tokens": tokens, "kernel": name, "errors": check(case)}
                 rows.append({**row, **(measure(case, link) if is_timed else {})})
+                write(options.json, link, rows)
                 exchange("barrier")  # no rank frees what another one may still read
     if RANK == 0:
         print(f"{len(rows)} sizes are right on {RANKS} ranks")
         if is_timed:
             print("\n".join(summary(rows, link)))
-        if options.json:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"ranks": RANKS, "link_gb_s": link, "rows": rows}, file, indent=1)
     leave()
 
 

@@ -15,7 +15,7 @@ import time
 
 import torch
 import torch.nn.functional as functional
-from rank_group import join, leave
+from rank_group import exchange, join, leave
 from torch import nn
 from torch._inductor import metrics
 from torch.distributed.device_mesh import init_device_mesh
@@ -72,8 +72,11 @@ def draw():
 
 
 def train(model, steps, mine):
-    """Steps of gradient descent on a rank's part `mine` of each batch."""
-    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
+    """Steps of gradient descent on a rank's part `mine` of each batch.
+
+    One parameter after the other: operations on a list refuse whole and distributed ones mixed.
+    """
+    optimiser = torch.optim.SGD(model.parameters(), lr=RATE, foreach=False)
     for x, wanted in steps:
         optimiser.zero_grad()
         functional.mse_loss(model(x[mine]), wanted[mine]).backward()
@@ -81,7 +84,18 @@ def train(model, steps, mine):
 
 
 def whole(parameter):
-    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter
+    """The parameter of all ranks, of which this one may have a part.
+
+    `full_tensor` would do this, too, but gloo's gathering of it reads the GPU's memory on the host.
+    """
+    if not isinstance(parameter, DTensor):
+        return parameter
+    (placement,), mine = parameter.placements, parameter.to_local().detach()
+    if not placement.is_shard():
+        return mine
+    parts = mine.new_empty(RANKS * mine.shape[0], *mine.shape[1:])
+    exchange("all_gather_into_tensor", parts, mine.contiguous())
+    return torch.cat(parts.chunk(RANKS), placement.dim)
 
 
 def plain(name):

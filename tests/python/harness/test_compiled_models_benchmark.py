@@ -18,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 BENCH = ROOT / "tests/gpu/bench"
+SHARED = "libstdc++.so.6"
 
 PLAYED = """
 import json, os, signal, sys, time
@@ -178,6 +179,26 @@ def test_what_is_kept_of_a_crash(bench):
     assert bench.processes.told_last("x" * 7000 + "the end") == "x" * 5993 + "the end"
     row = {"pantile": {"failure": "SIGSEGV", "trace": "", "stderr": told}}
     assert "frame #0: here" in "\n".join(bench.report.details("case", row))
+
+
+@pytest.mark.parametrize(
+    "own, plain, expected",
+    [(SHARED, SHARED, "own"), ("", SHARED, "g++"), ("", "", "own")],
+    ids=["shared", "of its own", "nothing better"],
+)
+def test_the_compiler_of_inductor_shares_libstdcxx(
+    bench, tmp_path, monkeypatch, own, plain, expected
+):
+    for name, links in {"own": own, "g++": plain}.items():
+        script = tmp_path / name
+        script.write_text(f'#!/bin/sh\nfor last; do :; done\necho "{links}" > "$last"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("CXX", str(tmp_path / "own"))
+    bench.processes.brings_libstdcxx.cache_clear()
+    chosen = bench.processes.environment(tmp_path, 1, "")["CXX"]
+    bench.processes.brings_libstdcxx.cache_clear()
+    assert Path(chosen).name == expected
 
 
 @pytest.fixture

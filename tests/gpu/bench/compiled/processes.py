@@ -1,6 +1,7 @@
 """Children that compile: started, asked, ended."""
 
 import atexit
+import functools
 import json
 import os
 import queue
@@ -27,6 +28,34 @@ atexit.register(LOCK.unlink, missing_ok=True)
 END = 8  # s that a child has to end by itself
 
 
+SHARED_WITH_CXX = "#include <iostream>\nvoid say() { std::cout << 1; }\n"
+
+
+@functools.cache
+def brings_libstdcxx(compiler):
+    """Whether the C++ compiler links a libstdc++ of their own into shared libraries.
+
+    Beside torch's, the two mix up locales: `std::regex`, with which an AOTInductor package reads the
+    name of its device, crashes then as the package is loaded, whoever compiled its kernels.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "shared.so")
+        command = [compiler, "-x", "c++", "-shared", "-fPIC", "-", "-o", str(library)]
+        try:
+            subprocess.run(command, input=SHARED_WITH_CXX, text=True, check=True, timeout=60)
+        except (OSError, subprocess.SubprocessError):
+            return False  # Inductor will say what is wrong with it
+        return b"libstdc++.so" not in library.read_bytes()
+
+
+def compilers(variables):
+    """The C++ compiler for Inductor: without `CXX` it takes `g++` from the path."""
+    compiler = variables.get("CXX")
+    if compiler and brings_libstdcxx(compiler) and not brings_libstdcxx("g++"):
+        return {"CXX": "g++"}
+    return {}
+
+
 def environment(folder, threads, kind):
     """That of a child whose caches are in `folder`.
 
@@ -36,7 +65,7 @@ def environment(folder, threads, kind):
     others = {name: value for name, value in os.environ.items() if name != "PANTILE_AS_TRITON"}
     own = {variable: str(Path(folder, name)) for variable, name in CACHES.items()}
     own |= {"TORCHINDUCTOR_COMPILE_THREADS": str(threads), "PYTHONFAULTHANDLER": "1"}
-    own |= {"OMP_NUM_THREADS": "2", "COMPILED_LOCK": str(LOCK)} | OFFLINE
+    own |= {"OMP_NUM_THREADS": "2", "COMPILED_LOCK": str(LOCK)} | OFFLINE | compilers(others)
     own |= {f"COMPILED_{kind.upper()}": "1"} if kind else {}
     return others | own
 
