@@ -44,10 +44,10 @@ std::optional<MatrixAccess> findPlain(const LinearLayout &layout, const SharedLa
     if (layout.lane()[i] != alongMemory(shared, inWord << i))
       return std::nullopt;
   word.append(regs);
-  return MatrixAccess{false, inWord, 1,
-                      LinearLayout(layout.shape(), word, layout.lane(), layout.warp(),
-                                   layout.numWarps()),
-                      Bases(llvm::drop_begin(layout.lane(), 2))};
+  return MatrixAccess{
+      false, inWord, 1,
+      LinearLayout(layout.shape(), word, layout.lane(), layout.warp(), layout.numWarps()),
+      Bases(llvm::drop_begin(layout.lane(), 2))};
 }
 
 /// Matrices that are transposed: eight lanes hold the units of 16 bits of a row. A word holds the
@@ -74,7 +74,9 @@ std::optional<MatrixAccess> findTransposed(const LinearLayout &layout, const Sha
   word.push_back(half);
   word.append(regs);
   return MatrixAccess{
-      true, 2 * inUnit, 1,
+      true,
+      2 * inUnit,
+      1,
       LinearLayout(layout.shape(), word, layout.lane(), layout.warp(), layout.numWarps()),
       {half, layout.lane()[0], layout.lane()[1]}};
 }
@@ -149,6 +151,10 @@ LinearLayout inLoadOrder(const LinearLayout &layout, const SharedLayout &shared)
   const LinearLayout sorted = inVectorOrder(layout, shared);
   const auto matrix = findMatrices(layout, shared);
   return matrix && shared.vectorBytes(sorted) < 16 ? matrix->ordered : sorted;
+}
+
+bool loadsWords(const LinearLayout &layout, const SharedLayout &shared) {
+  return findMatrices(layout, shared) || shared.vectorBytes(inVectorOrder(layout, shared)) >= 4;
 }
 
 int64_t sharedCycles(const LinearLayout &layout, const SharedLayout &shared) {

@@ -32,6 +32,8 @@ LinearLayout inVectorOrder(const LinearLayout &layout, const SharedLayout &share
 
 /// The registers of `layout` in the order in which loads from `shared` fill 32-bit registers.
 LinearLayout inLoadOrder(const LinearLayout &layout, const SharedLayout &shared);
+/// Whether each load fills whole 32-bit registers.
+bool loadsWords(const LinearLayout &layout, const SharedLayout &shared);
 
 /// What a warp's access of all registers costs: a cycle for each instruction, and one for each 128
 /// bytes or bank conflict.
