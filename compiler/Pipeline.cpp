@@ -142,7 +142,11 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
       {.inWarpStores = passes.choice("in-warp-stores",
                                      "within tile-assign-layouts: a warp writes its own part of a "
                                      "dot's result"),
-       .storesInPlace = without.resultBuffers}));
+       .storesInPlace = without.resultBuffers,
+       .computedOperands =
+           passes.choice("computed-operands", "within tile-assign-layouts: operands that are "
+                                              "computed from loaded tiles, in the layout of their "
+                                              "MMA")}));
   passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createHoistInvariants());

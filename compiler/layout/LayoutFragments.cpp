@@ -145,56 +145,88 @@ LinearLayout LinearLayout::blocked(llvm::ArrayRef<int64_t> shape,
   return b.done();
 }
 
+namespace {
+/// The eight rows of lanes 0, 4, 8 ...
+void laneRows(Builder &b, int m, int64_t rows, bool apart) {
+  b.threads(b.lane, m, 8);
+  if (apart && rows >= 8)
+    std::rotate(b.lane.end() - 3, b.lane.end() - 1, b.lane.end());
+}
+
+/// The first bits of K in a fragment of A or B: what one 32-bit register holds, and four lanes.
+/// Returns the bits of adjacent elements between them.
+Bases wordsOfK(Builder &b, int k, int elementBits, FragmentOrder order) {
+  b.regs(k, 32 / elementBits);
+  const Bases between = b.skip(k, elementBits == 16 ? order.adjacentK / 2 : 1);
+  b.threads(b.lane, k, 4);
+  return between;
+}
+
+/// The last bit of K in a fragment, the lowest one that is left. Returns those of `between` that
+/// further fragments hold.
+Bases lastOfK(Builder &b, int k, const Bases &between) {
+  if (between.empty())
+    b.regs(k, 2);
+  else
+    b.add(Bases(1, between.front()));
+  return Bases(llvm::drop_begin(between, between.empty() ? 0 : 1));
+}
+} // namespace
+
 LinearLayout LinearLayout::mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
-                                               llvm::ArrayRef<int64_t> warpsPerCta) {
+                                               llvm::ArrayRef<int64_t> warpsPerCta,
+                                               FragmentOrder order) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
   Builder b(shape, warpsPerCta);
+  const Bases columns = b.skip(n, order.adjacentN);
   b.regs(n, 2);
   b.threads(b.lane, n, 4);
-  b.threads(b.lane, m, 8);
+  laneRows(b, m, shape[m], order.rowsApart);
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
   b.warps(n, warpsPerCta[n]);
-  return spreadAndRepeated(b, warpsPerCta, n, m);
+  spreadBatch(b, warpsPerCta);
+  b.add(columns);
+  return repeated(b, rank, n, m);
 }
 
 LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
-                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits,
+                                       FragmentOrder order) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, k = rank - 1;
   Builder b(shape, warpsPerCta, /*replicated=*/k);
-  b.regs(k, 32 / elementBits); // one 32-bit register
-  b.threads(b.lane, k, 4);
-  b.threads(b.lane, m, 8);
+  const Bases between = wordsOfK(b, k, elementBits, order);
+  laneRows(b, m, shape[m], order.rowsApart);
   b.regs(m, 2);
-  b.regs(k, 2);
+  const Bases further = lastOfK(b, k, between);
   b.warps(m, warpsPerCta[m]);
   b.replicateWarps(warpsPerCta[k]);
-  return spreadAndRepeated(b, warpsPerCta, k, m);
+  spreadBatch(b, warpsPerCta);
+  b.add(further);
+  return repeated(b, rank, k, m);
 }
 
 LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
-                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits,
+                                       FragmentOrder order) {
   const int rank = static_cast<int>(shape.size()), k = rank - 2, n = rank - 1;
   Builder b(shape, warpsPerCta, /*replicated=*/k);
-  b.regs(k, 32 / elementBits);
-  b.threads(b.lane, k, 4);
+  const Bases columns = b.skip(n, order.adjacentN);
+  const Bases between = wordsOfK(b, k, elementBits, order);
   b.threads(b.lane, n, 8);
-  b.regs(k, 2);
+  const Bases further = lastOfK(b, k, between);
   b.replicateWarps(warpsPerCta[k]);
   b.warps(n, warpsPerCta[n]);
-  return spreadAndRepeated(b, warpsPerCta, k, n);
+  spreadBatch(b, warpsPerCta);
+  b.add(further);
+  b.repeat(k);
+  b.add(columns);
+  return repeated(b, rank, k, n);
 }
 
 namespace {
 /// K of one fp64 instruction on tiles of this depth.
 int64_t stepOfFp64(int64_t depth) { return std::min<int64_t>(depth, 16); }
-
-/// The eight rows of lanes 0, 4, 8 ...
-void fp64Rows(Builder &b, int m, int64_t rows, Fp64Order order) {
-  b.threads(b.lane, m, 8);
-  if (order.rowsApart && rows >= 8)
-    std::rotate(b.lane.end() - 3, b.lane.end() - 1, b.lane.end());
-}
 } // namespace
 
 LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
@@ -203,7 +235,7 @@ LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
   Builder b(shape, warpsPerCta, /*replicated=*/k);
   b.regs(k, order.adjacentK);
   b.threads(b.lane, k, 4);
-  fp64Rows(b, m, shape[m], order);
+  laneRows(b, m, shape[m], order.rowsApart);
   b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
@@ -231,7 +263,7 @@ LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
   Builder b(shape, warpsPerCta);
   b.regs(n, 2);
   b.threads(b.lane, n, 4);
-  fp64Rows(b, m, shape[m], order);
+  laneRows(b, m, shape[m], order.rowsApart);
   b.regs(m, 2);
   b.warps(m, warpsPerCta[m]);
   b.warps(n, warpsPerCta[n]);

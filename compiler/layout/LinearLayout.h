@@ -70,6 +70,17 @@ struct Fp64Order {
   bool operator==(const Fp64Order &) const = default;
 };
 
+/// How the fragments of an mma.sync of 16-bit operands number K, columns and rows. The instruction
+/// allows any order of K that A and B have in common, any order of columns that B and the
+/// accumulator have in common, and any order of rows that A and the accumulator have in common.
+/// Orders other than the first are for extents and warps that are powers of two.
+struct FragmentOrder {
+  int adjacentK = 2;      ///< adjacent elements of K per thread: 2 to K / 4
+  int adjacentN = 1;      ///< adjacent columns of B per thread: up to an eighth of a warp's
+  bool rowsApart = false; ///< lanes 4 apart hold rows 4 apart instead of adjacent ones
+  bool operator==(const FragmentOrder &) const = default;
+};
+
 /// A distributed layout of a tile: which element each (register, lane, warp) holds.
 class LinearLayout {
 public:
@@ -121,14 +132,17 @@ public:
   /// with more than two dimensions, the fragments cover the last two; dimensions before them are
   /// repetitions, outermost last.
   static LinearLayout mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
-                                          llvm::ArrayRef<int64_t> warpsPerCta);
+                                          llvm::ArrayRef<int64_t> warpsPerCta,
+                                          FragmentOrder order = {});
   /// A (MxK) of mma.sync: m16n8k16 for 16 bits, k8 for 32 (tf32), k32 for 8. `warpsPerCta` is the
   /// accumulator's; repeats along K first, then M, in step with the accumulator.
   static LinearLayout mmaOperandA(llvm::ArrayRef<int64_t> shape,
-                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
+                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits,
+                                  FragmentOrder order = {});
   /// B (KxN) of the same: repeats along K first, then N.
   static LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape,
-                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
+                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits,
+                                  FragmentOrder order = {});
   /// The fragments of fp64's mma.sync, m16n8k16 or a smaller K, in this order. Two of m8n8k4 per 4
   /// of K are one of m16n8k4. Repeats as above.
   static LinearLayout mmaFp64A(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,

@@ -2,8 +2,10 @@
 // Needs: the layout of a tile in registers and in shared memory; nothing of MLIR.
 // Gives: the 8x8 matrices that its registers form for ldmatrix and stmatrix, if they do; else the
 //        vectors; and what either costs.
-// How:   A matrix is found by its bases in any layout: four lanes along a row, eight rows of lanes.
-//        A vector is made of whichever registers have consecutive elements.
+// How:   A matrix is found by its bases in any layout. Memory runs along the elements of a word and
+//        four lanes, or, transposed, along units of 16 bits and eight lanes. The eight rows of 16
+//        bytes may be anywhere, since a lane provides the address of each. A vector is made of
+//        whichever registers have consecutive elements.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "layout/SharedLayout.h"
@@ -12,10 +14,11 @@
 namespace pantile {
 
 struct MatrixAccess {
-  bool transposed; ///< memory runs along the eight lanes
-  int wordRegs;    ///< registers in one 32-bit word
-  int matrices;    ///< per instruction: 1, 2 or 4
-  int rowDim;      ///< the dimension that the eight rows of 16 bytes run along
+  bool transposed;          ///< memory runs along the eight lanes
+  int wordRegs;             ///< registers in one 32-bit word
+  int matrices;             ///< per instruction: 1, 2 or 4
+  LinearLayout ordered;     ///< the layout, with the registers of a word first
+  LinearLayout::Bases rows; ///< of the bits of a row's number, 0 to 7
 };
 
 std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared);
@@ -27,13 +30,13 @@ int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared);
 /// that makes the vectors wider.
 LinearLayout inVectorOrder(const LinearLayout &layout, const SharedLayout &shared);
 
+/// The registers of `layout` in the order in which loads from `shared` fill 32-bit registers.
+LinearLayout inLoadOrder(const LinearLayout &layout, const SharedLayout &shared);
+/// Whether each load fills whole 32-bit registers.
+bool loadsWords(const LinearLayout &layout, const SharedLayout &shared);
+
 /// What a warp's access of all registers costs: a cycle for each instruction, and one for each 128
 /// bytes or bank conflict.
 int64_t sharedCycles(const LinearLayout &layout, const SharedLayout &shared);
-
-/// `step` along `dim` of two dimensions.
-inline LinearLayout::Coord matrixUnit(int dim, int32_t step) {
-  return dim == 0 ? LinearLayout::Coord{step, 0} : LinearLayout::Coord{0, step};
-}
 
 } // namespace pantile

@@ -240,15 +240,14 @@ class MmaSyncDot {
 public:
   MmaSyncDot(Lowering &l, DotOp op)
       : l(l), acc(l.layout(op.getType())), rank(acc.rank()), fragment(acc), splitting(op),
-        step(op.getMma()->getK()),
-        depth(static_cast<int>(l.layout(op.getLhs().getType()).shape()[rank - 1])),
+        step(op.getMma()->getK()), steps(stepsOf(l.layout(op.getRhs().getType()), step)),
         instruction(l, operandType(op.getLhs()), operandType(op.getRhs()),
                     elementTypeOf(op.getType()), op.getMma()->getM(), op.getMma()->getN(), step),
         lhs(l, op.getLhs(), step / 8), rhs(l, op.getRhs(), step / 8) {}
 
   Values run(ValueList sums) {
     Values result(sums);
-    for (int k = 0; k < depth; k += step)
+    for (int k : steps)
       for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
         if (!acc.isPresent(reg))
           continue;
@@ -265,6 +264,19 @@ public:
   }
 
 private:
+  /// The lowest K of each MMA. Fragments of B are consecutive registers.
+  static SmallVector<int> stepsOf(const LinearLayout &right, int step) {
+    SmallVector<int> steps;
+    const int ofFragment = step / 4;
+    for (int reg = 0; reg < right.numRegs(); reg += ofFragment) {
+      const Coord at = right.apply(reg, 0, 0);
+      const int k = at[at.size() - 2];
+      const bool isFirst = llvm::count(at, 0) + (k != 0) == static_cast<int>(at.size());
+      if (isFirst && k < right.shape()[at.size() - 2])
+        steps.push_back(k);
+    }
+    return steps;
+  }
   Type operandType(Value operand) const {
     const Type element = elementTypeOf(operand.getType());
     return splitting.isBf16 ? BFloat16Type::get(element.getContext()) : element;
@@ -301,7 +313,8 @@ private:
   const int rank;
   const Fragment fragment;
   const Splitting splitting;
-  const int step, depth;
+  const int step;
+  const SmallVector<int> steps;
   MmaSync instruction;
   OperandWords lhs, rhs;
 };

@@ -16,11 +16,12 @@ using namespace pantile::lower;
 namespace {
 /// Offsets of this lane's row, one per instruction.
 Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
-                  const SharedLayout &shared, const LinearLayout &layout) {
+                  const SharedLayout &shared) {
+  const LinearLayout &layout = plan.ordered;
   const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
-  for (int i = 0; i < 3; ++i)
-    ofLane.push_back(shared.linearOffset(matrixUnit(plan.rowDim, 1 << i)));
+  for (const auto &basis : plan.rows)
+    ofLane.push_back(shared.linearOffset(basis));
   for (size_t j = 0; j < inMatrix; ++j)
     ofLane.push_back(shared.linearOffset(layout.reg()[inWord + j]));
   for (const auto &basis : layout.warp())
@@ -79,7 +80,7 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
     type = llvm::StructType::get(l.module.getContext(),
                                  llvm::SmallVector<llvm::Type *>(plan->matrices, word));
   Values result;
-  for (llvm::Value *offset : rowOffsets(l, *plan, base, shared, layout)) {
+  for (llvm::Value *offset : rowOffsets(l, *plan, base, shared)) {
     if (!offset) {
       result.append(plan->wordRegs * plan->matrices, llvm::PoisonValue::get(elementType));
       continue;
@@ -89,7 +90,7 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
     result.append(l.unpack(l.results(loaded, plan->matrices), elementType, bits,
                            plan->wordRegs * plan->matrices));
   }
-  return result;
+  return pick(result, *plan->ordered.registerMoves(layout));
 }
 
 void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const SharedLayout &shared,
@@ -104,11 +105,12 @@ void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const Sh
                          shared.vectorBytes(sorted), ordered);
   }
   const int step = plan->wordRegs * plan->matrices;
-  for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared, layout))) {
+  const Values ordered = pick(values, *layout.registerMoves(plan->ordered));
+  for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared))) {
     if (!offset)
       continue;
     Values operands{l.sharedPointer(offset)};
-    operands.append(l.pack(values.slice(i * step, step), bits));
+    operands.append(l.pack(ValueList(ordered).slice(i * step, step), bits));
     l.b.CreateIntrinsic(l.b.getVoidTy(), storeIntrinsic(*plan), operands);
   }
 }

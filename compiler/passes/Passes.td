@@ -89,11 +89,13 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let description = [{
     A layout says which register, lane and warp holds an element. Loads, stores and dots fix layouts, inexpensive values are rematerialised where
     another layout is needed, and other values are converted. With the choice `in-warp-stores`, a warp stores its own part of a dot's result; without
-    it, results are exchanged between warps first.
+    it, results are exchanged between warps first. With the choice `computed-operands`, operands that a loop computes from loaded tiles, such as
+    weights of 4 bits, are computed in the layout of their MMA where that takes fewer cycles; without it, they go through shared memory.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
-                 Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">];
+                 Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">,
+                 Option<"computedOperands", "computed-operands", "bool", "true", "operands may be computed in the layout of their MMA">];
 }
 def ReduceByMma : Pass<"tile-reduce-by-mma", "::mlir::ModuleOp"> {
   let summary = "Compute row sums of a dot's left operand by an MMA";

@@ -288,7 +288,53 @@ void expectVectorOrder(const Held &held, const SharedLayout &shared) {
       llvm::map_to_vector(sorted.coords, [&](const Coord &at) { return shared.offset(at); });
   expectVectors(sorted, shared, offsets);
 }
+
+/// What ldmatrix brings to each register is what the layout says: lane 8 j + i has the address of
+/// row i of matrix j. False if the registers form no matrices.
+bool expectMatrices(const LinearLayout &layout, const SharedLayout &shared) {
+  const auto access = findMatrices(layout, shared);
+  if (!access)
+    return false;
+  const LinearLayout &ordered = access->ordered;
+  EXPECT_TRUE(layout.sameThreads(ordered));
+  const int bytes = shared.elementBits() / 8, inWord = access->wordRegs;
+  auto rowOf = [&](int reg, int row, int warp) {
+    int64_t linear = shared.linearOffset(ordered.apply(reg, 0, warp));
+    for (int bit = 0; bit < 3; ++bit)
+      linear ^= row >> bit & 1 ? shared.linearOffset(access->rows[bit]) : 0;
+    return shared.place(linear);
+  };
+  for (int warp = 0; warp < ordered.numWarps(); ++warp)
+    for (int reg = 0; reg < ordered.numRegs(); ++reg)
+      for (int lane = 0; lane < 32; ++lane) {
+        const int first = reg / inWord * inWord, byte = (reg - first) * bytes;
+        const int row = access->transposed ? lane % 4 * 2 + byte / 2 : lane / 4;
+        const int at = access->transposed ? lane / 4 * 2 + byte % 2 : lane % 4 * 4 + byte;
+        EXPECT_EQ(rowOf(first, row, warp) % 16, 0);
+        EXPECT_EQ(rowOf(first, row, warp) + at, shared.offset(ordered.apply(reg, lane, warp)))
+            << layout.str() << " in " << shared.str();
+      }
+  return true;
+}
 } // namespace
+
+TEST(LayoutProperties, MatricesAreWhatLdmatrixBrings) {
+  Random random(fromEnvironment("PANTILE_LAYOUT_SEED", 7));
+  int found[2] = {};
+  for (int round = 0; round < fromEnvironment("PANTILE_RANDOM_LAYOUTS", 400); ++round) {
+    const int bits = 8 << draw(random, 0, 1), fastest = draw(random, 0, 1);
+    const FragmentOrder order{2 << draw(random, 0, 3), 1 << draw(random, 0, 2)};
+    const auto fragments = LinearLayout::mmaOperandB({64, 64}, {1, 2}, 16, order);
+    Bases regs = fragments.reg();
+    if (bits == 8)
+      std::shuffle(regs.begin(), regs.end(), random);
+    const LinearLayout layout({64, 64}, regs, fragments.lane(), fragments.warp());
+    const auto shared = SharedLayout::forOperand({64, 64}, bits, {fastest, 1 - fastest});
+    found[bits == 8] += expectMatrices(layout, shared);
+  }
+  EXPECT_GT(found[0], 10);
+  EXPECT_GT(found[1], 10);
+}
 
 TEST(LayoutProperties, HoldOfRandomLayouts) {
   const int count = fromEnvironment("PANTILE_RANDOM_LAYOUTS", 400);

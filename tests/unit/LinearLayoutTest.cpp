@@ -84,6 +84,49 @@ TEST(LinearLayout, OperandBOf16BitsIsThatOfThePtxManual) {
     }
 }
 
+// An MMA adds products of what A and B have in one position of K, and puts them where the
+// accumulator has the row and the column.
+TEST(LinearLayout, FragmentsInAnyOrderBelongTogether) {
+  const LinearLayout::Shape warps{2, 2};
+  const auto plainA = LinearLayout::mmaOperandA({64, 64}, warps, 16),
+             plainB = LinearLayout::mmaOperandB({64, 64}, warps, 16),
+             plainC = LinearLayout::mma16816Accumulator({64, 64}, warps);
+  for (int adjacentK : {2, 4, 8, 16})
+    for (int adjacentN : {1, 2, 4})
+      for (bool rowsApart : {false, true}) {
+        const FragmentOrder order{adjacentK, adjacentN, rowsApart};
+        const auto a = LinearLayout::mmaOperandA({64, 64}, warps, 16, order),
+                   b = LinearLayout::mmaOperandB({64, 64}, warps, 16, order),
+                   c = LinearLayout::mma16816Accumulator({64, 64}, warps, order);
+        for (const auto &layout : {a, b, c})
+          expectEvenCover(layout);
+        EXPECT_EQ(b.regsAlong(0).contiguousRegs(0), adjacentK);
+        EXPECT_EQ(b.regsAlong(1).contiguousRegs(1), adjacentN);
+        // Register by register of a fragment, K, rows and columns of the plain one are renamed.
+        std::map<int, int> rows, columns;
+        for (int warp = 0; warp < 4; ++warp)
+          for (int lane = 0; lane < 32; ++lane) {
+            for (int i = 0; i < 8; ++i) {
+              const Coord was = plainA.apply(i, lane, warp), is = a.apply(i, lane, warp);
+              EXPECT_EQ(rows.try_emplace(was[0], is[0]).first->second, is[0]);
+            }
+            for (int i = 0; i < 4; ++i) {
+              const Coord wasB = plainB.apply(i, lane, warp), isB = b.apply(i, lane, warp);
+              EXPECT_EQ(columns.try_emplace(wasB[1], isB[1]).first->second, isB[1]);
+              EXPECT_EQ(a.apply(i % 2 + i / 2 * 4, lane % 4, 0)[1], b.apply(i, lane % 4, 0)[0]);
+              const Coord wasC = plainC.apply(i, lane, warp), isC = c.apply(i, lane, warp);
+              EXPECT_EQ(rows.at(wasC[0]), isC[0]);
+            }
+          }
+        std::set<int> ofLanes;
+        for (int lane = 0; lane < 32; lane += 4)
+          ofLanes.insert(b.apply(0, lane, 0)[1]);
+        for (int lane = 0; lane < 4; ++lane)
+          for (int i : {0, 1})
+            EXPECT_TRUE(ofLanes.erase(c.apply(i, lane, 0)[1]));
+      }
+}
+
 TEST(LinearLayout, OperandsOfTf32AreThoseOfThePtxManual) {
   const auto a = LinearLayout::mmaOperandA({16, 8}, {1, 1}, 32);
   const auto b = LinearLayout::mmaOperandB({8, 8}, {1, 1}, 32);

@@ -134,6 +134,21 @@ private:
     for (OpOperand &use : op->getOpOperands())
       if (isTile(use.get()))
         use.set(version(use.get(), plan.wanted(use)));
+    if (auto load = dyn_cast<LoadOp>(op))
+      convertLoaded(load);
+  }
+
+  /// Gives a loaded tile the layout of the access, and a conversion to its native one.
+  void convertLoaded(LoadOp load) {
+    const LayoutAttr access = plan.access(load), native = plan.native(load.getResult());
+    if (!native || access == native)
+      return;
+    Value loaded = load.getResult();
+    loaded.setType(typed(loaded.getType(), access));
+    builder.setInsertionPointAfter(load);
+    auto convert =
+        ConvertLayoutOp::create(builder, load.getLoc(), typed(loaded.getType(), native), loaded);
+    loaded.replaceAllUsesExcept(convert, convert);
   }
 
   void rewriteFor(scf::ForOp loop) {
@@ -263,7 +278,7 @@ struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
       if (function.isExternal())
         continue;
       const AxisInfoAnalysis axes(function);
-      const LayoutPlan plan(function, axes, inWarpStores, storesInPlace);
+      const LayoutPlan plan(function, axes, {inWarpStores, storesInPlace, computedOperands});
       Rewriter(function, plan).run();
     }
   }

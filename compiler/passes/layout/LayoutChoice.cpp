@@ -122,8 +122,6 @@ LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis 
   });
 }
 
-/// Such tiles go through shared memory, which can be read in any layout; not rows that repeat one
-/// address.
 bool LayoutChoice::isPrefetchCandidate(LoadOp load) const {
   auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
   auto tile = dyn_cast<RankedTensorType>(load.getType());
@@ -282,6 +280,12 @@ int64_t LayoutChoice::accesses(LayoutAttr layout, Value ptr, Value mask) const {
   return linear.numPresentRegs() / axes.accessWidth(ptr, mask, linear);
 }
 
+SharedLayout LayoutChoice::bufferOf(LoadOp load) const {
+  auto tile = cast<RankedTensorType>(load.getType());
+  return SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()),
+                                  wish(load.getPtr(), load.getMask()).order);
+}
+
 LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const ArrayRef<int64_t> shape = shapeOf(dot.getType());
   const MmaAttr mma = dot.getMmaAttr();
@@ -292,7 +296,7 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
     return forAllWarps(fmaResult(shape, warps, machine.tiles));
   if (dot.getType().getElementType().isF64())
     return forAllWarps(LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
-  return forAllWarps(LinearLayout::mma16816Accumulator(shape, warps));
+  return forAllWarps(LinearLayout::mma16816Accumulator(shape, warps, orders.lookup(dot)));
 }
 
 LayoutAttr LayoutChoice::forAllWarps(const LinearLayout &ofDot) const {
@@ -311,8 +315,8 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
     const auto fragments = index == 0 ? LinearLayout::mmaFp64A : LinearLayout::mmaFp64B;
     return forAllWarps(fragments(type.getShape(), warps, fp64Orders.at(dot)));
   }
-  return forAllWarps(index == 0 ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
-                                : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
+  const auto fragments = index == 0 ? LinearLayout::mmaOperandA : LinearLayout::mmaOperandB;
+  return forAllWarps(fragments(type.getShape(), warps, bits, orders.lookup(dot)));
 }
 
 } // namespace pantile

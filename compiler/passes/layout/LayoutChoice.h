@@ -14,6 +14,7 @@
 #include "analysis/AxisInfo.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
+#include "layout/SharedLayout.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <map>
@@ -43,6 +44,15 @@ public:
   LayoutAttr dotResult(DotOp dot) const;
   /// Operand 0 or 1 of a dot on mma.sync; null for wgmma and fma, which read shared memory.
   LayoutAttr dotOperand(DotOp dot, unsigned index) const;
+  /// The order of the fragments of a dot on mma.sync, for dotResult and dotOperand.
+  FragmentOrder orderOf(DotOp dot) const { return orders.lookup(dot); }
+  void setOrder(DotOp dot, FragmentOrder order) { orders[dot] = order; }
+
+  /// Whether a buffer from which any layout can be read may hold the loaded tile: a loop with dots
+  /// loads it, and no rows repeat one address.
+  bool isPrefetchCandidate(LoadOp load) const;
+  /// The buffer that an asynchronous copy of the loaded tile goes to.
+  SharedLayout bufferOf(LoadOp load) const;
 
 private:
   using Order = llvm::SmallVector<int, 4>;
@@ -55,7 +65,6 @@ private:
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
-  bool isPrefetchCandidate(LoadOp load) const;
   /// `ofDot` for all warps: a dot may use fewer of them.
   LayoutAttr forAllWarps(const LinearLayout &ofDot) const;
   /// Whether elements along the last dimension of `operand` are contiguous in memory, as far as is
@@ -96,6 +105,7 @@ private:
   };
   std::map<Group, Shared> groups;
   llvm::DenseSet<mlir::Value> operands; ///< pointers of loads that go to dots or buffers
+  llvm::DenseMap<mlir::Operation *, FragmentOrder> orders; ///< of dots on mma.sync
   /// Of fp64 dots, computed before their operands are replaced.
   llvm::DenseMap<mlir::Operation *, Fp64Order> fp64Orders;
 };

@@ -109,7 +109,7 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
       return;
     LayoutAttr own = native(store.getValue());
     const bool ofDot = own && anchorOf(store.getValue()).strength == Dot;
-    const bool keep = own && ((storesInPlace && ofDot) ||
+    const bool keep = own && ((options.storesInPlace && ofDot) ||
                               choice.accessesWell(own, store.getPtr(), store.getMask()));
     LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
     if (!keep && ofDot)

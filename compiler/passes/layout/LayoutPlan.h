@@ -20,8 +20,10 @@ namespace pantile {
 
 class LayoutPlan {
 public:
-  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores,
-             bool storesInPlace);
+  struct Options {
+    bool inWarpStores, storesInPlace, computedOperands;
+  };
+  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, Options options);
 
   /// The native layout; null for free tiles and scalars.
   LayoutAttr native(mlir::Value value) const { return anchorOf(value).layout; }
@@ -29,6 +31,10 @@ public:
   bool isFree(mlir::Value value) const;
   /// An operation that is rematerialised for each layout in which its results are wanted.
   bool isFree(mlir::Operation *op) const;
+
+  /// The layout in which `load` accesses memory. If another one is native, the loaded tile is
+  /// converted at once.
+  LayoutAttr access(LoadOp load) const { return workLayout.lookup(load); }
 
   /// The layout in which an operation that is not free wants a tile operand.
   LayoutAttr wanted(mlir::OpOperand &use) const;
@@ -83,6 +89,15 @@ private:
   bool collectWish(mlir::OpOperand &use, Wishes &wishes) const;
   bool canLoadIn(LoadOp load, const Wishes &wishes) const;
 
+  // Operands that are computed from loaded tiles.
+  struct Computation;
+  std::optional<Computation> computationOf(mlir::OpOperand &operand, LayoutAttr layout) const;
+  bool trace(mlir::OpOperand &use, LayoutAttr layout, Computation &found) const;
+  int64_t cyclesOfLoaded(mlir::Value operand, LayoutAttr layout) const;
+  int64_t cyclesBefore(DotOp dot, unsigned index, const Computation &found) const;
+  void computeInPlace(mlir::FunctionOpInterface function);
+  void computeInPlace(DotOp dot, bool isAlone);
+
   void plan(mlir::FunctionOpInterface function);
   // Backward.
   void chooseStoreLayouts(mlir::FunctionOpInterface function);
@@ -92,10 +107,12 @@ private:
   void demandCarried(mlir::OpResult carried, LayoutAttr layout);
 
   LayoutChoice choice;
-  const bool storesInPlace; ///< dot results are stored in their own layout
+  const Options options; ///< `storesInPlace`: dot results are stored in their own layout
   llvm::DenseMap<mlir::Value, Anchor> anchors;
   /// Loads that use their users' layout instead of their own.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> moved;
+  /// Loads whose tile is converted at once to this layout, in which a dot's operand is computed.
+  llvm::DenseMap<mlir::Operation *, LayoutAttr> computed;
   /// Loads that are free: their users have several layouts, and each gets a load of its own.
   llvm::DenseSet<mlir::Operation *> repeated;
   /// The one layout of all tiles of an operation: stores, reductions, pairs.

@@ -57,21 +57,23 @@ bool LayoutPlan::isPureElementwise(Operation *op) {
          isMemoryEffectFree(op);
 }
 
-LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes,
-                       bool inWarpStores, bool storesInPlace)
-    : choice(function, axes, inWarpStores), storesInPlace(storesInPlace) {
+LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes, Options options)
+    : choice(function, axes, options.inWarpStores), options(options) {
   plan(function);
+  if (options.computedOperands)
+    computeInPlace(function);
+  if (!computed.empty())
+    plan(function);
   moveSmallLoads(function);
-  if (moved.empty() && repeated.empty())
-    return;
+  if (!moved.empty() || !repeated.empty())
+    plan(function);
+}
+
+void LayoutPlan::plan(FunctionOpInterface function) {
   anchors.clear();
   workLayout.clear();
   carriedVersions.clear();
   demanded.clear();
-  plan(function);
-}
-
-void LayoutPlan::plan(FunctionOpInterface function) {
   for (BlockArgument argument : function.getArguments())
     if (isTile(argument))
       anchor(argument, {choice.fallback(argument.getType()), Fallback});
@@ -198,8 +200,10 @@ void LayoutPlan::anchorMemory(Operation *op) {
     own = anchorOf(ptr);
   if (LayoutAttr layout = moved.lookup(op))
     own = {layout, Memory};
-  anchor(op->getResult(0), own);
   workLayout[op] = own.layout;
+  if (LayoutAttr layout = computed.lookup(op))
+    own = {layout, Dot};
+  anchor(op->getResult(0), own);
 }
 
 void LayoutPlan::anchorReduction(Operation *op) {

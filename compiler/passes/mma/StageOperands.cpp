@@ -5,7 +5,8 @@
 //        2. A scalar dot is `nv.fma` on buffers.
 //        3. An operand of mma.sync goes through a buffer in two cases. Either it is loaded: the
 //           load can then become an asynchronous copy, or does not stall the next load. Or its
-//           vectors run across K: ldmatrix then transposes it. With option `in-place`, for kernels
+//           vectors run across K, and its threads are not those of the instruction: ldmatrix then
+//           transposes it. With option `in-place`, for kernels
 //           whose buffers do not fit together, such operands outside of loops get no buffers.
 //        4. Dots of a loop that read one load share a buffer.
 // How:   1. An operand is traced through conversions and transposes to its source value.
@@ -333,6 +334,12 @@ bool isTransposedByLdmatrix(DotOp dot, OperandSource source, bool isLeft) {
          sharedLayoutOf(bufferTypeFor(source, Reading())).vectorBytes(layout) >= leastBytes;
 }
 
+/// Whether a computed operand is in the threads that need it, in other registers at most.
+bool isInPlace(Value operand) {
+  auto convert = operand.getDefiningOp<ConvertLayoutOp>();
+  return convert && layoutOf(convert.getSrc().getType()).sameThreads(layoutOf(operand.getType()));
+}
+
 /// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer.
 void stageMmaSync(DotOp dot, bool inPlace) {
   if (dot.getType().getRank() != 2 || (inPlace && !isa<scf::ForOp>(dot->getParentOp())))
@@ -341,7 +348,8 @@ void stageMmaSync(DotOp dot, bool inPlace) {
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     OperandSource source = sourceOf(operand->get());
     if (!isStreamed(dot, source) &&
-        !isTransposedByLdmatrix(dot, source, operand == &dot.getLhsMutable()))
+        (isInPlace(operand->get()) ||
+         !isTransposedByLdmatrix(dot, source, operand == &dot.getLhsMutable())))
       continue;
     Staged staged = stage(dot, source);
     endBuffer(staged);
