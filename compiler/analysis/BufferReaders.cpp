@@ -14,6 +14,19 @@ bool forEachUse(Value buffer, llvm::function_ref<bool(OpOperand &)> visit) {
   return true;
 }
 
+Value viewedBuffer(Value buffer) {
+  while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
+    buffer = view.getBuffer();
+  return buffer;
+}
+
+bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
+  auto alloc = viewedBuffer(buffer).getDefiningOp<nv::AllocOp>();
+  return alloc &&
+         (loop.isDefinedOutsideOfLoop(alloc) ||
+          llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
+}
+
 namespace {
 
 /// The only use of `tile`, after conversions.

@@ -10,6 +10,13 @@ namespace pantile {
 /// Calls `visit` for each use of `buffer` and of its views; false as soon as a call is.
 bool forEachUse(mlir::Value buffer, llvm::function_ref<bool(mlir::OpOperand &)> visit);
 
+/// The buffer of which `buffer` is a view; else `buffer` itself.
+mlir::Value viewedBuffer(mlir::Value buffer);
+
+/// Whether the next iteration of `loop` does not overwrite `buffer`: it is loop-invariant, or that
+/// of one of `loads`, for which there is a circular buffer.
+bool outlastsIteration(mlir::scf::ForOp loop, mlir::Value buffer, llvm::ArrayRef<StagedLoad> loads);
+
 struct BufferReader {
   nv::AsyncMmaOpInterface mma;
   int operand;         ///< 0: A, 1: B

@@ -16,6 +16,7 @@
 //        5. If the mask of a load is loop-invariant, its zeros are stored into every stage once.
 //        Loop-invariant operands are stored after the prologue.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/StagedLoad.h"
 #include "ir/CopyFill.h"
@@ -158,9 +159,9 @@ private:
   void findPlaces() {
     Block &body = *loop.getBody();
     for (Operation &op : body)
-      placeOf[&op] = end += placesPerOperation;
+      placeOf[&op] = end += 4;
     hasFence = hasAsyncMma() && !fencesFirstMma();
-    issuePlace = placesPerOperation - 2;
+    issuePlace = 2;
     auto waits = body.getOps<nv::MmaWaitOpInterface>();
     auto dots = body.getOps<DotOp>();
     if (waits.empty() && dots.empty())
@@ -297,15 +298,6 @@ private:
     }
     return false;
   }
-
-  /// The buffer of which `operand` is a view.
-  static Value viewedBuffer(Value operand) {
-    while (auto view = operand.getDefiningOp<nv::BufferTransOp>())
-      operand = view.getBuffer();
-    return operand;
-  }
-
-  static constexpr int placesPerOperation = 4;
 
   scf::ForOp loop;
   OpBuilder builder;

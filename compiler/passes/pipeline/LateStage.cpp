@@ -1,5 +1,6 @@
 //===- LateStage.cpp - see LateStage.h ----------------------------------------------------===//
 #include "passes/pipeline/LateStage.h"
+#include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Matchers.h"
@@ -146,9 +147,7 @@ static Value circularBufferOf(Value selected) {
 /// Whether the circular buffer that `mma` reads has too few stages, where stage 0 waits, or may
 /// wait, for its stages.
 bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
-  Value view = mma.getRhs(), barriers;
-  while (auto trans = view.getDefiningOp<nv::BufferTransOp>())
-    view = trans.getBuffer();
+  Value view = viewedBuffer(mma.getRhs()), barriers;
   Value buffers = circularBufferOf(view);
   if (buffers == view || cast<nv::BufferType>(buffers.getType()).getDepth() >=
                              machineOf(loop).occupancy.stagesOfOverlap)

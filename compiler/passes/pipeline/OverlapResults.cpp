@@ -16,6 +16,7 @@
 //           third one is filled.
 //        5. Registers: a second result fits, with as many CTAs per SM as planned.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Candidates.h"
@@ -175,9 +176,7 @@ private:
     const int64_t least = machineOf(loop).occupancy.stagesOfOverlap;
     return llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) {
       return llvm::any_of(mma.getBuffersRead(), [&](Value buffer) {
-        while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
-          buffer = view.getBuffer();
-        auto selected = buffer.getDefiningOp<nv::SelectStageOp>();
+        auto selected = viewedBuffer(buffer).getDefiningOp<nv::SelectStageOp>();
         return selected && selected.getBuffer().getType().getDepth() < least;
       });
     });

@@ -16,6 +16,7 @@
 //        Where the stages of all loops do not fit into shared memory (SharedPlaces.h), but one
 //        fewer per loop does, each has one fewer: Triton has as many buffers.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
@@ -44,17 +45,6 @@ int64_t stageBytes(ArrayRef<StagedLoad> loads) {
   for (StagedLoad load : loads)
     bytes += load.alloc.getType().getStageBytes();
   return bytes;
-}
-
-/// Whether the next iteration does not overwrite `buffer`: it is a stage of a circular buffer, or
-/// loop-invariant.
-bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
-  while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
-    buffer = view.getBuffer();
-  auto alloc = buffer.getDefiningOp<nv::AllocOp>();
-  return alloc &&
-         (loop.isDefinedOutsideOfLoop(alloc) ||
-          llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
 }
 
 /// Whether the wait for the only MMA of the loop can be deferred by one iteration: nothing else
@@ -105,16 +95,11 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
     return false;
   Operation *wait = *waits.begin();
   return llvm::all_of(loads, [&](StagedLoad load) {
-    SmallVector<Value> buffers{load.alloc};
-    while (!buffers.empty())
-      for (Operation *user : buffers.pop_back_val().getUsers()) {
-        if (user->getBlock() != wait->getBlock() ||
-            (!isa<nv::DeallocOp>(user) && !user->isBeforeInBlock(wait)))
-          return false;
-        if (auto view = dyn_cast<nv::BufferTransOp>(user))
-          buffers.push_back(view.getResult());
-      }
-    return true;
+    return forEachUse(load.alloc, [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      return user->getBlock() == wait->getBlock() &&
+             (isa<nv::DeallocOp>(user) || user->isBeforeInBlock(wait));
+    });
   });
 }
 

@@ -262,14 +262,10 @@ private:
 
   /// Whether the operands of `mma` are in circular buffers, or do not change in the loop.
   bool isBuffered(nv::AsyncMmaOpInterface mma, SpecialisableLoop &specialisable) {
-    return llvm::all_of(ArrayRef<Value>{mma.getLhs(), mma.getRhs()}, [&](Value buffer) {
-      while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
-        buffer = view.getBuffer();
-      auto alloc = buffer.getDefiningOp<nv::AllocOp>();
-      return alloc && (specialisable.loop.isDefinedOutsideOfLoop(alloc) ||
-                       llvm::any_of(specialisable.loads,
-                                    [&](TmaLoad &load) { return load.staged.alloc == alloc; }));
-    });
+    const auto loads =
+        llvm::map_to_vector(specialisable.loads, [](const TmaLoad &load) { return load.staged; });
+    return outlastsIteration(specialisable.loop, mma.getLhs(), loads) &&
+           outlastsIteration(specialisable.loop, mma.getRhs(), loads);
   }
 
   /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,

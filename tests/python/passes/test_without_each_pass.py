@@ -407,10 +407,7 @@ def test_without_it_or_with_it(device, usual, name):
         assert changed, f"`{name}` is not put to the test by any workload"
 
 
-ACROSS_ITERATIONS = (
-    "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,"
-    "carried-accumulators"
-)
+ACROSS_ITERATIONS = "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,carried-accumulators"
 
 
 @pytest.mark.parametrize("left_out", [ACROSS_ITERATIONS, ACROSS_ITERATIONS + ",nv-defer-waits"])
