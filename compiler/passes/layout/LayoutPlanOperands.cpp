@@ -113,8 +113,8 @@ bool LayoutPlan::trace(OpOperand &use, LayoutAttr layout, Computation &found) co
   });
 }
 
-/// How `operand` of a dot is computed in `layout`; nothing where it cannot be, or is loaded as it
-/// is.
+/// How `operand` of a dot is computed in `layout`; nothing where it cannot be, or where it is at
+/// most widened after the load: then the loaded tile is converted anyway.
 std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &operand,
                                                                  LayoutAttr layout) const {
   Computation found{operand.getOwner()->getBlock(), {}, {}};
@@ -130,7 +130,7 @@ std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &oper
     if (!llvm::all_of(value.getUsers(), isOwn) ||
         own.getLinear().numPresentRegs() > native(value).getLinear().numPresentRegs())
       return std::nullopt;
-    computes |= isPureElementwise(value.getDefiningOp());
+    computes |= isPureElementwise(value.getDefiningOp()) && !isWideningCast(value.getDefiningOp());
     if (auto load = value.getDefiningOp<LoadOp>())
       found.cycles += sharedCycles(own.getLinear(), choice.bufferOf(load));
   }

@@ -6,8 +6,8 @@
 //        3. An operand of mma.sync goes through a buffer in two cases. Either it is loaded: the
 //           load can then become an asynchronous copy, or does not stall the next load. Or its
 //           vectors run across K, and its threads are not those of the instruction: ldmatrix then
-//           transposes it. With option `in-place`, for kernels
-//           whose buffers do not fit together, such operands outside of loops get no buffers.
+//           transposes it. With option `in-place`, for kernels whose buffers do not fit together,
+//           such operands outside of loops get no buffers.
 //        4. Dots of a loop that read one load share a buffer.
 // How:   1. An operand is traced through conversions and transposes to its source value.
 //        2. The source is stored in its own order: fastest dimension first, widest swizzle. The
