@@ -144,9 +144,9 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
                                      "dot's result"),
        .storesInPlace = without.resultBuffers,
        .computedOperands =
-           passes.choice("computed-operands", "within tile-assign-layouts: operands that are "
-                                              "computed from loaded tiles, in the layout of their "
-                                              "MMA")}));
+           passes.offeredChoice("computed-operands",
+                                "within tile-assign-layouts: operands that are computed from "
+                                "loaded tiles, in the layout of their MMA")}));
   passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createHoistInvariants());

@@ -95,7 +95,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
                  Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">,
-                 Option<"computedOperands", "computed-operands", "bool", "true", "operands may be computed in the layout of their MMA">];
+                 Option<"computedOperands", "computed-operands", "bool", "false", "operands may be computed in the layout of their MMA">];
 }
 def ReduceByMma : Pass<"tile-reduce-by-mma", "::mlir::ModuleOp"> {
   let summary = "Compute row sums of a dot's left operand by an MMA";

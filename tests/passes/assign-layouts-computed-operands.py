@@ -1,12 +1,13 @@
 # An operand that a loop computes from a loaded tile is computed in the layout of the MMA, to which nothing converts it.
 # DEFINE: %{types} = "*bf16:16, *u8:16, *bf16:16, i32:16, i32:16"
 # DEFINE: %{args} = --signature %{types} --no-cache --target sm_80
-# RUN: pantilec %s --kernel across -D N=64 %{args} --emit mma | FileCheck %s --check-prefix=ONCE
-# RUN: pantilec %s --kernel across -D N=64 %{args} --emit ptx | FileCheck %s --check-prefix=PTX
-# RUN: pantilec %s --kernel across -D N=64 %{args} --emit mma --disable-pass computed-operands | FileCheck %s --check-prefix=AFTER
-# RUN: pantilec %s --kernel across -D N=32 %{args} --emit mma | FileCheck %s --check-prefix=AFTER
-# RUN: pantilec %s --kernel along -D N=64 %{args} --emit mma | FileCheck %s --check-prefix=ONCE
-# RUN: pantilec %s --kernel stored -D N=64 %{args} --emit layout | FileCheck %s --check-prefix=STORED
+# DEFINE: %{chosen} = %{args} --enable-pass computed-operands
+# RUN: pantilec %s --kernel across -D N=64 %{chosen} --emit mma | FileCheck %s --check-prefix=ONCE
+# RUN: pantilec %s --kernel across -D N=64 %{chosen} --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel across -D N=64 %{args} --emit mma | FileCheck %s --check-prefix=AFTER
+# RUN: pantilec %s --kernel across -D N=32 %{chosen} --emit mma | FileCheck %s --check-prefix=AFTER
+# RUN: pantilec %s --kernel along -D N=64 %{chosen} --emit mma | FileCheck %s --check-prefix=ONCE
+# RUN: pantilec %s --kernel stored -D N=64 %{chosen} --emit layout | FileCheck %s --check-prefix=STORED
 import pantile as triton
 import pantile.language as tl
 
