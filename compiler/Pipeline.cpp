@@ -143,9 +143,8 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
                                      "within tile-assign-layouts: a warp writes its own part of a "
                                      "dot's result"),
        .storesInPlace = without.resultBuffers,
-       .computedOperands =
-           passes.offeredChoice("computed-operands",
-                                "within tile-assign-layouts: operands that are computed from "
+       .computedOperands = passes.offeredChoice(
+           "computed-operands", "within tile-assign-layouts: operands that are computed from "
                                 "loaded tiles, in the layout of their MMA")}));
   passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
