@@ -33,9 +33,9 @@ SHARED_WITH_CXX = "#include <iostream>\nvoid say() { std::cout << 1; }\n"
 
 @functools.cache
 def brings_libstdcxx(compiler):
-    """Whether the C++ compiler links a libstdc++ of their own into shared libraries.
+    """Whether the C++ compiler links a libstdc++ of its own into shared libraries.
 
-    Next to torch's, the two mix up locales: `std::regex`, with which an AOTInductor package reads the
+    With torch's, the two mix up locales: `std::regex`, with which an AOTInductor package reads the
     name of its device, crashes then as the package is loaded, whoever compiled its kernels.
     """
     with tempfile.TemporaryDirectory() as folder:
