@@ -62,13 +62,13 @@ def steps(ranks, gpus, out):
     on_rank = lambda *command: under_torchrun(ranks if gpus else 1, *command)
     tests = ["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "-n", "12"]
     return [
-        Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 60, needs_gpus=ranks),
-        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 130),
-        Step("dispatch", on_rank(BENCH / "moe_dispatch.py", *figures("dispatch")), 45),
+        Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 40, needs_gpus=ranks),
+        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 110),
+        Step("dispatch", on_rank(BENCH / "moe_dispatch.py", *figures("dispatch")), 40),
         Step(
             "models",
             under_torchrun(ranks, *as_triton, BENCH / "parallel_models.py", *figures("models")),
-            100,
+            90,
         ),
         Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 30, needs_gpus=ranks),
         Step("tests", [*tests, "-m", "gpu", *TESTS], 150, needs_gpus=1),
