@@ -61,6 +61,20 @@ def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
     tl.atomic_poll(pad + slot * RANKS + peers, epoch, sem="acquire", scope="sys")
 
 
+# A program may only wait for programs that have started, or all might wait for one that finds no
+# place on the GPU. Nothing says in which order programs start; so they count, and what a program
+# does depends on its turn.
+
+
+@triton.jit
+def take_turn(turns_ptr):
+    """How many programs have started before; the last one sets the counter back."""
+    turn = tl.atomic_add(turns_ptr, 1, sem="relaxed")
+    if turn == tl.num_programs(0) - 1:
+        tl.atomic_xchg(turns_ptr, 0, sem="relaxed")
+    return turn.to(tl.int32)
+
+
 # %%
 # Two alternating buffers
 # -----------------------
@@ -82,7 +96,7 @@ class Peers:
         self.halves, self.own_pads = (data[: len(data) // 2], data[len(data) // 2 :]), pads
         half = data.nbytes // 2
         self.tables = [table([address + half * i for address in addresses]) for i in range(2)]
-        self.pads = table(pad_addresses)
+        self.pads, self.turns = table(pad_addresses), table([0])
         self.epoch = 0
 
     def next_epoch(self):
@@ -187,10 +201,10 @@ def tile_of(
 # -----------------
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. A tile could read them where they are, but every column of tiles would read them over
-# the link, as the L2 cache does not keep another GPU's memory. So the first programs, the *copiers*,
-# copy them to this rank's half, each a part of every block of rows, and set a flag for each. Other
-# programs compute a tile: of the rank's own rows first, while the others' are copied, then of those,
-# when the flags of their block are set. None waits for a program that has not started.
+# the link, as the L2 cache does not keep another GPU's memory. So the programs that start first, the
+# *copiers*, copy them to this rank's half, each a part of every block of rows, and set a flag for
+# each. Other programs compute a tile: of the rank's own rows first, while the others' are copied,
+# then of those, when the flags of their block are set.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
@@ -207,11 +221,11 @@ def flags_of(pads_ptr, rank, block, RANKS: tl.constexpr):
 
 @triton.jit
 def copy_rows(
-    whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K,
+    part, whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K,
     RANKS: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """Copy this program's part of each block of the other ranks' rows, and set its flag."""
-    part, blocks = tl.program_id(0), tl.cdiv(rows, BLOCK_M)
+    """Copy a part of each block of the other ranks' rows, and set its flag."""
+    blocks = tl.cdiv(rows, BLOCK_M)
     tell(pads_ptr, epoch % 2, rank, tl.arange(0, RANKS), epoch, RANKS)
     for i in range(1, RANKS):
         owner = (rank + i) % RANKS
@@ -230,14 +244,15 @@ def copy_rows(
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
 def all_gather_gemm_kernel(
-    c_ptr, whole_ptr, b_ptr, shards_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    c_ptr, whole_ptr, b_ptr, shards_ptr, pads_ptr, turns_ptr, rank, epoch, rows, N, K,
+    RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Copy rows, or compute a tile of C = A·B; each rank has `rows` rows of A."""
-    if tl.program_id(0) < COPIERS:
-        copy_rows(whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
+    turn, blocks = take_turn(turns_ptr), tl.cdiv(rows, BLOCK_M)
+    if turn < COPIERS:
+        copy_rows(turn, whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
     else:
-        index, blocks = tl.maximum(tl.program_id(0) - COPIERS, 0), tl.cdiv(rows, BLOCK_M)
+        index = tl.maximum(turn - COPIERS, 0)
         owner, m, n = tile_of(index, rank, rows, N, RANKS, BLOCK_M, BLOCK_N)
         block = owner * blocks + m
         if owner != rank:
@@ -266,8 +281,9 @@ def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
     whole, shards = share(peers, a, rows * K, all_gather_memory(peers.rank, rows, K, blocks)[0])
     tiles = triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
     all_gather_gemm_kernel[(COPIERS.value + peers.count * tiles,)](
-        c, whole, b, shards, peers.pads, peers.rank, peers.epoch, rows, N, K, peers.count, **blocks
-    )
+        c, whole, b, shards, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
+        peers.count, **blocks,
+    )  # fmt: skip
     return c
 
 
@@ -294,7 +310,9 @@ def share(peers, x, n, place=0):
 # place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks
 # and adds them up, always in the same order: each run has the same result to the last bit. In each
 # group, a rank begins with the tiles of the next rank and ends with its own: what a program waits
-# for is of its own group or an earlier one, and has been started before.
+# for is of its own group or an earlier one, of programs with smaller numbers, which GPUs start first.
+# (That is no rule of CUDA's. With `take_turn` it need not be one, but tiles whose place is read from
+# memory have no producer warp.)
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
