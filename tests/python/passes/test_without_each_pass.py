@@ -9,6 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
+import test_computed_operands
 import test_ctas_of_32_warps
 import test_overlap_results
 import test_packed_programs
@@ -116,17 +117,32 @@ def attention_of_two_warp_groups(device, **options):
 
 def sums_of_rounded_dots(device, **options):
     """Row sums of the left operand of a dot, which was rounded."""
-    x, y = random((64, 64), "i32", 18, -3, 4), random((3, 64, 64), "i32", 19, -3, 4)
-    start_at = random((64,), "fp32", 20)
-    total, other = device.output((64,), "fp32"), device.output((64,), "fp32")
-    acc = device.output((64, 64), "fp32")
+    x, y = random((128, 64), "i32", 18, -3, 4), random((3, 64, 64), "i32", 19, -3, 4)
+    start_at = random((128,), "fp32", 20)
+    total, other = device.output((128,), "fp32"), device.output((128,), "fp32")
+    acc = device.output((128, 64), "fp32")
     kernel = start(
         test_reduce_by_mma.sums_kernel, (1,), *map(device.to, (x.astype(np.float16), y.astype(np.float16), start_at)),
-        total.array, other.array, acc.array, 1, 3, 1e9, M=64, N=64, KIND="plain", **options,
+        total.array, other.array, acc.array, 1, 3, 1e9, M=128, N=64, KIND="plain", num_warps=8, **options,
     )  # fmt: skip
     exact = test_reduce_by_mma.expected(x, y, start_at, 1e9, "fp16", "plain")
     np.testing.assert_allclose(total.numpy(), exact[0], rtol=1e-6, atol=1e-4)
     np.testing.assert_array_equal(acc.numpy(), exact[2])
+    return kernel
+
+
+def unpacked_weights(device, **options):
+    """Of 4 bits, computed in the loop for mma.sync."""
+    R, C, K = 16, 64, 384
+    x, w = random((R, K), "fp16", 25), random((K // 2, C), "i8", 26, low=-128, high=128)
+    out = device.output((R, C), "fp32")
+    kernel = start(
+        test_computed_operands.packed_kernel, (1, 1), device.to(x), device.to(w), device.to(x), out.array, R, C, K, 1, C,
+        PER=2, HIGH_FIRST=False, SWAPPED=False, SCALED=False, MASKED=False, BLOCK_R=R, BLOCK_C=C, BLOCK_K=128,
+        num_warps=4, num_stages=4, **options,
+    )  # fmt: skip
+    exact = x.astype(np.float64) @ test_computed_operands.nibbles(w, high_first=False)
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=1e-4 * np.abs(exact).max())
     return kernel
 
 
@@ -359,6 +375,7 @@ WORKLOADS = [
     deep_attention,
     attention_of_two_warp_groups,
     sums_of_rounded_dots,
+    unpacked_weights,
     scaled_blocks,
     two_loops,
     product_in_while,
