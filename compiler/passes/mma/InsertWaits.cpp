@@ -19,7 +19,8 @@
 //          depth.
 //        - What is in flight where. Passes decide it by moving MMAs and waits; none of them counts:
 //          at the dot StageOperands, within an iteration DeferWaits, over the back edge
-//          ScheduleLoops and SpecialiseWarps (one accumulator) or DeferWaits (chains), together with MMAs of the next iteration OverlapIterations and OverlapResults.
+//          ScheduleLoops and SpecialiseWarps (one accumulator) or DeferWaits (chains), together
+//          with MMAs of the next iteration OverlapIterations and OverlapResults.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

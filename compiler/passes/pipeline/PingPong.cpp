@@ -2,7 +2,8 @@
 // Needs: OverlapIterations ran: the MMAs of an iteration are issued together.
 // Gives: in loops of more than two MMAs, such as the gradients of attention, a warp group issues
 //        its MMAs after the warp group before it has issued its own. So one group multiplies while
-//        another computes elements. The narrowest MMAs, such as row sums, do not count. (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
+//        another computes elements. The narrowest MMAs, such as row sums, do not count.
+//        (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
 //        the forward pass too. Option `pairs` does it in its loops of two MMAs, of which some gain
 //        and some lose, so that it is left to a tuner.)
 // How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
