@@ -221,40 +221,35 @@ class _Weights:
     def _factors(self, size):
         return self.draft.array("factors", self.draft.pick("fp32", "fp16"), size, 1, 2, 0.5)
 
+    def _carried(self, stem, axes):
+        """The name of a result that the loop carries, from zeros on; its extents are of `axes`."""
+        name = self.draft.fresh(stem)
+        extents = "".join(f"{getattr(self, axis)}, " for axis in axes)
+        with self.draft.at(self.start):
+            self.draft.line(f"{name} = tl.zeros(({extents}), tl.float32)")
+        self.sums.append((name, axes))
+        return name
+
     def _read_sum(self, name, axis):
-        draft = self.draft
-        other = draft.fresh("other")
-        with draft.at(self.start):
-            draft.line(f"{other} = tl.zeros(({(self.n, self.m)[axis]},), tl.float32)")
-        draft.line(f"{other} = tl.maximum({other}, {name})")
-        self.sums.append((other, "nm"[axis]))
+        other = self._carried("other", "nm"[axis])
+        self.draft.line(f"{other} = tl.maximum({other}, {name})")
 
     def _widened(self):
         """Weights are computed with, after they were rounded."""
-        name, draft = self.draft.fresh("wide"), self.draft
-        with draft.at(self.start):
-            draft.line(f"{name} = tl.zeros(({self.m},), tl.float32)")
-        draft.line(f"{name} = tl.maximum({name}, tl.max(tl.abs(w.to(tl.float32)), 1))")
-        self.sums.append((name, "m"))
+        name = self._carried("wide", "m")
+        self.draft.line(f"{name} = tl.maximum({name}, tl.max(tl.abs(w.to(tl.float32)), 1))")
 
     def _dot(self):
         """A second dot reads them: of the same values or as its right operand."""
         draft = self.draft
-        more = draft.fresh("more")
-        with draft.at(self.start):
-            draft.line(f"{more} = tl.zeros(({self.m}, {self.d}), tl.float32)")
+        more = self._carried("more", "md")
         if not self.has_values:
             self._load_values()
         draft.line(f"{more} = tl.dot(w, {draft.pick('v', 'k')}, {more})")
-        self.sums.append((more, "md"))
 
     def _turned(self):
-        draft = self.draft
-        name = draft.fresh("turned")
-        with draft.at(self.start):
-            draft.line(f"{name} = tl.zeros(({self.n}, {self.d}), tl.float32)")
-        draft.line(f"{name} = tl.dot(tl.trans(w), q, {name})")
-        self.sums.append((name, "nd"))
+        name = self._carried("turned", "nd")
+        self.draft.line(f"{name} = tl.dot(tl.trans(w), q, {name})")
 
     def _stored(self):
         out = self.draft.output(self.dtype, self.blocks * self.m * (self.length + self.n))
@@ -262,22 +257,15 @@ class _Weights:
         self.draft.line(f"tl.store({at}, w)")
 
     def _unrounded(self):
-        draft = self.draft
-        name = draft.fresh("plain")
-        with draft.at(self.start):
-            draft.line(f"{name} = tl.zeros(({self.m},), tl.float32)")
-        draft.line(f"{name} += tl.sum(s, 1)")
-        self.sums.append((name, "m"))
+        name = self._carried("plain", "m")
+        self.draft.line(f"{name} += tl.sum(s, 1)")
 
     def _again(self):
         """The scores are rounded to the other type, and summed as that."""
         draft = self.draft
         other = draft.pick("tl.float16", "tl.bfloat16")
-        name = draft.fresh("again")
-        with draft.at(self.start):
-            draft.line(f"{name} = tl.zeros(({self.m},), tl.float32)")
+        name = self._carried("again", "m")
         draft.line(f"{name} += tl.sum(s.to({other}).to(tl.float32), 1)")
-        self.sums.append((name, "m"))
 
     # After the loops.
     def _results(self):
