@@ -174,7 +174,7 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
     carried.push_back(makePhis(l, words, before));
   for (auto [i, argument] : llvm::enumerate(op.getRegionIterArgs()))
     setCarried(l, argument, op.getInitArgs()[i], carried[i]);
-  if (endsUnsigned) // what the comparison of the counters does not tell LLVM any more
+  if (endsUnsigned) // which a comparison without a sign does not tell LLVM
     b.CreateAssumption(b.CreateICmpSGE(iv, llvm::ConstantInt::get(iv->getType(), 0)));
   if (failed(l.lowerBlock(*op.getBody())))
     return failure();
