@@ -97,7 +97,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const unsigned bytes = op.getVectorBytes();
   const int width = bytes * 8 / shared.elementBits();
   ValueList ptrs = l.get(op.getPtr());
-  const auto distances = pointerDistances(op.getPtr(), op.getMask(), layout, width, /*reach=*/2048);
+  const auto distances =
+      pointerDistances(op.getPtr(), op.getMask(), layout, width, InstructionSet::copyReach);
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;

@@ -21,13 +21,15 @@ struct InstructionSet {
   static constexpr int64_t sectorBytes = 32; ///< of L2
   static constexpr int64_t lineBytes = 128;  ///< of L1 and L2
   static constexpr int64_t vectorBytes = 16; ///< widest access of one thread
-  static constexpr int tensorMapRank = 5;    ///< most dimensions of a tensor map
-  static constexpr int64_t boxExtent = 256;  ///< most elements of a TMA box along a dimension
-  static constexpr int64_t boxAlignment = 1024; ///< bytes, of a swizzled TMA box
-  static constexpr int64_t wgmmaRows = 64;      ///< M
-  static constexpr int64_t wgmmaColumns = 256;  ///< widest N
-  static constexpr int64_t wgmmaFewest = 8;     ///< narrowest N
-  static constexpr int64_t leastRegisters = 24; ///< fewest per thread that setmaxnreg accepts
+  static constexpr int64_t globalReach = 1 << 23; ///< bytes that LDG and STG add, either way
+  static constexpr int64_t copyReach = 1 << 11;   ///< bytes that LDGSTS adds, either way
+  static constexpr int tensorMapRank = 5;         ///< most dimensions of a tensor map
+  static constexpr int64_t boxExtent = 256;       ///< most elements of a TMA box along a dimension
+  static constexpr int64_t boxAlignment = 1024;   ///< bytes, of a swizzled TMA box
+  static constexpr int64_t wgmmaRows = 64;        ///< M
+  static constexpr int64_t wgmmaColumns = 256;    ///< widest N
+  static constexpr int64_t wgmmaFewest = 8;       ///< narrowest N
+  static constexpr int64_t leastRegisters = 24;   ///< fewest per thread that setmaxnreg accepts
 };
 
 /// Limits of an SM. "Technical specifications per compute capability" of the CUDA C++ programming

@@ -5,7 +5,8 @@
 // CHECK-NOT: @shared
 // CHECK: define ptx_kernel void @add(ptr addrspace(1) align 16 %0, ptr addrspace(1) align 16 %1, ptr addrspace(1) align 16 %2, i32 %3, ptr addrspace(1) %4, ptr addrspace(1) %5)
 // CHECK-COUNT-4: asm sideeffect "@$5 ld.global.v4.b32
-// CHECK-COUNT-2: asm sideeffect "@$5 st.global.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: asm sideeffect "@$5 st.global.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: asm sideeffect "@$5 st.global.v4.b32 [$0+2048], {$1, $2, $3, $4};"
 // CHECK: "nvvm.reqntid"="128,1,1"
 
 // PTX: .target sm_90a
