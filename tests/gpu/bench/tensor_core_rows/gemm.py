@@ -176,6 +176,12 @@ class Int4Weights(Row):
         some = [tiles(64, 64, 128, 4, 4), tiles(64, 128, 128, 4, 4), tiles(32, 64, 128, 4, 4)]
         many = [tiles(128, 128, 128, 8, 3), tiles(64, 128, 128, 4, 3), tiles(128, 64, 128, 4, 3)]
         self.configs = few if m <= 16 else few + some if m <= 64 else many
+        self.own = self.computed(few if m <= 64 else [])
+
+    @staticmethod
+    def computed(configs):
+        """With weights that are unpacked in the layout of their MMA."""
+        return [{**c, "enabled_passes": "computed-operands"} for c in configs]
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
@@ -214,7 +220,9 @@ class Mxfp4Weights(Int4Weights):
         super().__init__(m, n, k)
         self.title = f"mxfp4 weights, M={m} N={n} K={k}"
         self.bytes = 2 * m * (n + k) + n * k // 2 + n * k // 32
+        few = [c for c in self.configs if c["BLOCK_M"] == 16]
         self.configs = [{**c, "by_hand": hand} for c in self.configs for hand in (False, True)]
+        self.own = self.computed({**c, "by_hand": False} for c in few)
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
