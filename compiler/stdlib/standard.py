@@ -65,6 +65,11 @@ def roll(x, shift, axis=None):
         for i, each in enumerate(axis):
             x = _roll_along(x, shift[i] if isinstance(shift, tuple) else shift, each)
         return x
+    if isinstance(shift, tuple):
+        distances = shift
+        shift = 0
+        for each in distances:
+            shift += each
     if axis is None:
         return tl.reshape(_roll_along(tl.ravel(x), shift, 0), x.shape)
     return _roll_along(x, shift, axis)

@@ -45,6 +45,23 @@ def test_several_dimensions(device, shape, shifts):
     np.testing.assert_array_equal(out.numpy(), np.stack(expected))
 
 
+@triton.jit
+def added_kernel(out_ptr, x_ptr, by, M: tl.constexpr, N: tl.constexpr, SHIFT: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.roll(x, (by, SHIFT)))
+    tl.store(out_ptr + M * N + at, tl.roll(x, (SHIFT, by, 2), 1))
+
+
+@pytest.mark.parametrize("shape", [(16, 32), (3, 7)], ids=str)
+def test_distances_along_one_dimension_are_added(device, shape):
+    x = random(shape, "fp32", seed=35)
+    out = device.output((2, *shape), "fp32")
+    added_kernel[(1,)](out.array, device.to(x), 5, *shape, -9)
+    expected = [np.roll(x, (5, -9)), np.roll(x, (-9, 5, 2), 1)]
+    np.testing.assert_array_equal(out.numpy(), np.stack(expected))
+
+
 def test_distances_and_dimensions_of_several_numbers(device):
     @triton.jit
     def kernel(out_ptr):
