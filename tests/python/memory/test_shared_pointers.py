@@ -54,6 +54,18 @@ def wrapped_kernel(x_ptr, y_ptr, n, period, BLOCK: tl.constexpr):
         tl.store(y_ptr + (n - 1 - at), x, mask=at < n)
 
 
+@pantile.jit
+def narrow_kernel(x_ptr, y_ptr, n, begin, T: tl.constexpr, STEP: tl.constexpr, CAST_LATE: tl.constexpr, MASKS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    for start in range(0, n, BLOCK):
+        if CAST_LATE:
+            at = (start + begin + tl.arange(0, BLOCK) * STEP).to(T)
+        else:
+            at = tl.arange(0, BLOCK).to(T) * STEP + (start + begin).to(T)
+        to = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=to < n) if MASKS else tl.load(x_ptr + at)
+        tl.store(y_ptr + to, x, mask=to < n)
+
+
 @pytest.mark.parametrize("warps", [1, 4])
 @pytest.mark.parametrize("mask", ["before", "after", "between", "other", "all"])
 @pytest.mark.parametrize("step", [1, 3, -1, -3])
@@ -99,3 +111,23 @@ def test_indices_that_wrap_around_have_pointers_of_their_own(device, n, period):
     y = device.output((n,), "fp32")
     wrapped_kernel[(1,)](device.to(x), y.array, n, period, BLOCK=BLOCK)
     np.testing.assert_array_equal(y.numpy()[::-1], x[np.arange(n) % period])
+
+
+@pytest.mark.parametrize("dtype, begin", [("uint8", 200), ("int8", 100), ("uint16", 65300), ("int16", 32600), ("uint32", 2)])  # fmt: skip
+@pytest.mark.parametrize("casts_late", [0, 1])
+@pytest.mark.parametrize("masks", [0, 1])
+@pytest.mark.parametrize("step", [1, 3])
+def test_indices_of_a_narrow_type_wrap_around(device, dtype, begin, casts_late, masks, step):
+    n = 4 * BLOCK
+    to = np.arange(n)
+    at = begin + to // BLOCK * BLOCK + to % BLOCK * step
+    at = at.astype(dtype).astype(np.int64)
+    first = min(at.min(), 0)
+    x = random((at.max() - first + 1,), "fp32")
+    y = device.output((n,), "fp32")
+    values = device.to(x)
+    narrow_kernel[(1,)](
+        values[-first:] if first else values, y.array, n, begin, T=getattr(tl, dtype), STEP=step,
+        CAST_LATE=casts_late, MASKS=masks, BLOCK=BLOCK,
+    )  # fmt: skip
+    np.testing.assert_array_equal(y.numpy(), x[at - first])
