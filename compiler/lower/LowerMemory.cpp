@@ -48,21 +48,6 @@ std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
   return evict != EvictionPolicy::Normal ? ".L1::" + stringifyEvictionPolicy(evict).str() : "";
 }
 
-/// An instruction adds `bytes` to a pointer, which other accesses of the thread can use, too.
-struct Address {
-  llvm::Value *pointer;
-  int64_t bytes;
-
-  llvm::Value *computed(Lowering &l) const {
-    return l.b.CreateConstGEP1_64(l.b.getInt8Ty(), pointer, bytes);
-  }
-
-  /// The operand of an instruction whose pointer is the operand `place` of its assembly.
-  std::string operand(int place) const {
-    return "[$" + std::to_string(place) + (bytes ? "+" + std::to_string(bytes) : "") + "]";
-  }
-};
-
 /// Whether the accesses of `op` share pointers. Those before and after a loop do not: they run once
 /// for many iterations of the loop, whose instructions ptxas orders by what stands around it. Fewer
 /// of these cost more than they saved (attention on an H200: 0.94 to 0.97).
@@ -86,12 +71,7 @@ llvm::SmallVector<Address> addressesOf(Lowering &l, Operation *op, Value ptr, Va
       own.push_back({ptrs[i], 0});
     return own;
   }
-  const auto distances = pointerDistances(ptr, mask, l.layout(ptr.getType()), width,
-                                          /*reach=*/InstructionSet::globalReach);
-  return llvm::map_to_vector(distances, [&](const PointerDistance &distance) {
-    const auto [reg, bytes, shift] = distance;
-    return Address{l.b.CreateConstGEP1_64(l.b.getInt8Ty(), ptrs[reg], shift), bytes};
-  });
+  return sharedAddresses(l, ptr, mask, width, InstructionSet::globalReach);
 }
 
 /// 8-bit words use 16-bit registers: inline assembly has no smaller ones.

@@ -66,19 +66,20 @@ std::string storeZeros(unsigned bytes) {
 }
 
 struct Piece {
-  llvm::Value *address, *pointer, *mask, *enable; ///< the last two may be null: always
+  llvm::Value *address;
+  Address from;
+  llvm::Value *mask, *enable; ///< may be null: always
   unsigned bytes;
-  int64_t distance; ///< from the pointer, in bytes
 };
 
 /// Copies `piece` where its mask and enable hold.
 void copyPiece(Lowering &l, const Piece &piece) {
   // 16-byte copies bypass L1 (cp.async.cg): nothing reads the data again there.
-  const std::string offset = piece.distance ? "+" + std::to_string(piece.distance) : "";
-  const std::string copy = (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") +
-                            ".shared.global [$0], [$1" + offset + "], " + llvm::Twine(piece.bytes))
-                               .str();
-  Values operands{piece.address, piece.pointer};
+  const std::string copy =
+      (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") + ".shared.global [$0], " +
+       piece.from.operand(1) + ", " + llvm::Twine(piece.bytes))
+          .str();
+  Values operands{piece.address, piece.from.pointer};
   std::string constraints = "r,l", guard;
   llvm::Value *when = piece.enable;
   if (piece.mask)
@@ -97,8 +98,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const unsigned bytes = op.getVectorBytes();
   const int width = bytes * 8 / shared.elementBits();
   ValueList ptrs = l.get(op.getPtr());
-  const auto distances =
-      pointerDistances(op.getPtr(), op.getMask(), layout, width, InstructionSet::copyReach);
+  const auto addresses =
+      sharedAddresses(l, op.getPtr(), op.getMask(), width, InstructionSet::copyReach);
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;
@@ -112,13 +113,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas || !offsets[i])
       continue;
-    const auto [reg, distance, shift] = distances[i / width];
-    const Piece piece{l.sharedAddress(offsets[i]),
-                      l.b.CreateConstGEP1_64(l.b.getInt8Ty(), ptrs[reg], shift),
-                      masks.empty() ? nullptr : masks[i],
-                      l.masked(enable, inside[i]),
-                      bytes,
-                      distance};
+    const Piece piece{l.sharedAddress(offsets[i]), addresses[i / width],
+                      masks.empty() ? nullptr : masks[i], l.masked(enable, inside[i]), bytes};
     if (!op->hasAttr(names::onlyZeros))
       copyPiece(l, piece);
     if (piece.mask && !op->hasAttr(names::keepsZeros))

@@ -163,3 +163,21 @@ std::vector<PointerDistance> lower::pointerDistances(Value pointers, Value mask,
   });
   return isCut ? fromStart(fromFirst, width, reach) : fromMiddle(fromFirst, width, reach);
 }
+
+llvm::Value *Address::computed(Lowering &l) const {
+  return l.b.CreateConstGEP1_64(l.b.getInt8Ty(), pointer, bytes);
+}
+
+std::string Address::operand(int place) const {
+  return "[$" + std::to_string(place) + (bytes ? "+" + std::to_string(bytes) : "") + "]";
+}
+
+llvm::SmallVector<Address> lower::sharedAddresses(Lowering &l, Value pointers, Value mask,
+                                                  int width, int64_t reach) {
+  ValueList ptrs = l.get(pointers);
+  const auto distances =
+      pointerDistances(pointers, mask, l.layout(pointers.getType()), width, reach);
+  return llvm::map_to_vector(distances, [&](const PointerDistance &distance) {
+    return Address{Address{ptrs[distance.reg], distance.shift}.computed(l), distance.bytes};
+  });
+}

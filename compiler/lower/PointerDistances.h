@@ -1,7 +1,7 @@
 //===- PointerDistances.h - pointers of a thread that differ by constants -------------------===//
 // Needs: a tile of pointers with a layout, and the mask of their access.
 // Gives: for each register, another register whose pointer it can use, and the constant offset in
-//        bytes from that pointer.
+//        bytes from that pointer; the same as LLVM's values and the operand of an instruction.
 // How:   Along a dimension with a constant stride (AffineAccess), pointers of one thread differ by
 //        constants. LLVM does not fold constants into inline assembly, so using one base pointer
 //        with immediate offsets saves 64-bit registers, also in loops that carry the pointers.
@@ -11,6 +11,7 @@
 #pragma once
 #include "analysis/AffineAccess.h"
 #include "layout/LinearLayout.h"
+#include "lower/Lowering.h"
 
 namespace pantile::lower {
 
@@ -27,5 +28,21 @@ struct PointerDistance {
 /// per `2 * reach` bytes.
 std::vector<PointerDistance> pointerDistances(mlir::Value pointers, mlir::Value mask,
                                               const LinearLayout &layout, int width, int64_t reach);
+
+/// An instruction adds `bytes` to a pointer, which other accesses of the thread can use, too.
+struct Address {
+  llvm::Value *pointer;
+  int64_t bytes;
+
+  /// The sum as a value.
+  llvm::Value *computed(Lowering &l) const;
+
+  /// The sum as text, of an instruction whose pointer is the operand `place` of its assembly.
+  std::string operand(int place) const;
+};
+
+/// The address of every `width`th register of the tile `pointers`; see `pointerDistances`.
+llvm::SmallVector<Address> sharedAddresses(Lowering &l, mlir::Value pointers, mlir::Value mask,
+                                           int width, int64_t reach);
 
 } // namespace pantile::lower
