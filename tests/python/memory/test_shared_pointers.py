@@ -1,6 +1,6 @@
-"""Accesses of a thread at constant distances: every stride, direction and mask, in a loop and without one.
+"""Accesses of a thread at constant distances: strides, directions, masks and indices that wrap around.
 
-What is masked off lies outside the arrays, so the pointer that the others are reached from may never be followed itself.
+What is masked off lies outside the arrays.
 """
 
 import numpy as np
