@@ -10,6 +10,7 @@
 #include "ir/Hints.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -337,6 +338,13 @@ AxisInfo atIndex(ExtractOp op, const AxisInfo &source) {
   return info;
 }
 
+/// One load reads one value from equal addresses, where masks and fillings are equal, too. One that
+/// counts as a write, since it is volatile, may read several.
+AxisInfo loaded(LoadOp op, Operands operands) {
+  return hasEffect<MemoryEffects::Write>(op) ? unknownOf(op.getResult())
+                                             : elementwise(op.getResult(), operands);
+}
+
 AxisInfo nonNegativeScalar() {
   AxisInfo info = AxisInfo::unknown(1);
   info.nonNegative = true;
@@ -375,6 +383,7 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
       .Case([&](ExtractOp e) { return atIndex(e, *operands[0]); })
       .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>(
           [&](auto) { return reinterpreted(op, *operands[0]); })
+      .Case([&](LoadOp l) { return loaded(l, operands); })
       .Case([&](AddPtrOp a) {
         return addition(result, *operands[0], *operands[1], axisStep(a.getType()), false);
       })

@@ -313,3 +313,47 @@ func.func @parts(%x: i32 {tile.divisibility = 16 : i32}, %p: !tile.ptr<f16> {til
   %column = tile.extract %some, %i, 1 : tensor<2x64x!tile.ptr<f16>> -> tensor<2x1x!tile.ptr<f16>>
   return
 }
+
+func.func @loads(%p: !tile.ptr<i32>, %n: i32 {tile.divisibility = 16 : i32}) {
+  // expected-remark @+1 {{contiguity = [64]}}
+  %r = tile.arange 0, 64 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 8}}
+  %c8 = arith.constant dense<8> : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [8]}}
+  %group = arith.divsi %r, %c8 : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [64]}}
+  %base = tile.splat %p : tensor<64x!tile.ptr<i32>>
+  // expected-remark @+1 {{constancy = [8]}}
+  %ptrs = tile.addptr %base, %group : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // What is read repeats as its addresses do, and no more than its mask and filling.
+  // expected-remark @+2 {{contiguity = [1], divisibility = [1], constancy = [8]}}
+  // expected-remark @+1 {{elements per access: 1}}
+  %row = tile.load %ptrs : tensor<64x!tile.ptr<i32>> -> tensor<64xi32>
+  // expected-remark @+1 {{constant = 4}}
+  %c4 = arith.constant dense<4> : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [4]}}
+  %half = arith.divsi %r, %c4 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 1}}
+  %c1 = arith.constant dense<1> : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [4]}}
+  %bit = arith.andi %half, %c1 : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [4]}}
+  %mask = arith.cmpi eq, %bit, %c1 : tensor<64xi32>
+  // expected-remark @+2 {{constancy = [4]}}
+  // expected-remark @+1 {{elements per access: 1}}
+  %masked = tile.load %ptrs mask %mask : tensor<64xi1> other %c8 : tensor<64xi32> : tensor<64x!tile.ptr<i32>> -> tensor<64xi32>
+  // expected-remark @+2 {{constancy = [1]}}
+  // expected-remark @+1 {{elements per access: 1}}
+  %filled = tile.load %ptrs mask %mask : tensor<64xi1> other %r : tensor<64xi32> : tensor<64x!tile.ptr<i32>> -> tensor<64xi32>
+  // One that is volatile may read two values from one address.
+  // expected-remark @+2 {{constancy = [1]}}
+  // expected-remark @+1 {{elements per access: 1}}
+  %volatile = tile.load %ptrs {isVolatile} : tensor<64x!tile.ptr<i32>> -> tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [8], constancy = [8]}}
+  %start = arith.muli %row, %c8 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [8], divisibility = [8], constancy = [1]}}
+  %column = arith.remsi %r, %c8 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [8], divisibility = [8], constancy = [1]}}
+  %at = arith.addi %start, %column : tensor<64xi32>
+  return
+}
