@@ -396,39 +396,39 @@ func.func @number_and_tile(%x: !tile.ptr<f32> {tile.divisibility = 8 : i32}, %n:
 // The result of a loop is converted before a widening cast that was rewritten earlier.
 // CHECK-LABEL: @widened_result
 // CHECK: %[[SUM:.*]] = scf.for
-// CHECK: tile.convert_layout %[[SUM]] : tensor<16x32xf16, {{.*}}> -> tensor<16x32xf16
-// CHECK: arith.extf {{.*}} to tensor<16x32xf32
+// CHECK: tile.convert_layout %[[SUM]] : tensor<64x32xf16, {{.*}}> -> tensor<64x32xf16
+// CHECK: arith.extf {{.*}} to tensor<64x32xf32
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 func.func @widened_result(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %zero = arith.constant dense<0.0> : tensor<16x32xf16>
-  %row = arith.constant dense<32> : tensor<16x1xi32>
-  %column = arith.constant dense<16> : tensor<1x32xi32>
-  %i = tile.arange 0, 16 : tensor<16xi32>
+  %zero = arith.constant dense<0.0> : tensor<64x32xf16>
+  %row = arith.constant dense<32> : tensor<64x1xi32>
+  %column = arith.constant dense<64> : tensor<1x32xi32>
+  %i = tile.arange 0, 64 : tensor<64xi32>
   %j = tile.arange 0, 32 : tensor<32xi32>
-  %ic = tile.expand_dims %i, 1 : tensor<16xi32> -> tensor<16x1xi32>
+  %ic = tile.expand_dims %i, 1 : tensor<64xi32> -> tensor<64x1xi32>
   %jr = tile.expand_dims %j, 0 : tensor<32xi32> -> tensor<1x32xi32>
-  %start = arith.muli %ic, %row : tensor<16x1xi32>
-  %starts = tile.broadcast %start : tensor<16x1xi32> -> tensor<16x32xi32>
-  %columns = tile.broadcast %jr : tensor<1x32xi32> -> tensor<16x32xi32>
-  %offsets = arith.addi %starts, %columns : tensor<16x32xi32>
+  %start = arith.muli %ic, %row : tensor<64x1xi32>
+  %starts = tile.broadcast %start : tensor<64x1xi32> -> tensor<64x32xi32>
+  %columns = tile.broadcast %jr : tensor<1x32xi32> -> tensor<64x32xi32>
+  %offsets = arith.addi %starts, %columns : tensor<64x32xi32>
   %down = arith.muli %jr, %column : tensor<1x32xi32>
-  %downs = tile.broadcast %down : tensor<1x32xi32> -> tensor<16x32xi32>
-  %rows = tile.broadcast %ic : tensor<16x1xi32> -> tensor<16x32xi32>
-  %transposed = arith.addi %downs, %rows : tensor<16x32xi32>
-  %xs = tile.splat %x : tensor<16x32x!tile.ptr<f16>>
-  %px = tile.addptr %xs, %transposed : tensor<16x32x!tile.ptr<f16>>, tensor<16x32xi32>
-  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf16>) : i32 {
-    %v = tile.load %px : tensor<16x32x!tile.ptr<f16>> -> tensor<16x32xf16>
-    %more = arith.addf %acc, %v : tensor<16x32xf16>
-    scf.yield %more : tensor<16x32xf16>
+  %downs = tile.broadcast %down : tensor<1x32xi32> -> tensor<64x32xi32>
+  %rows = tile.broadcast %ic : tensor<64x1xi32> -> tensor<64x32xi32>
+  %transposed = arith.addi %downs, %rows : tensor<64x32xi32>
+  %xs = tile.splat %x : tensor<64x32x!tile.ptr<f16>>
+  %px = tile.addptr %xs, %transposed : tensor<64x32x!tile.ptr<f16>>, tensor<64x32xi32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x32xf16>) : i32 {
+    %v = tile.load %px : tensor<64x32x!tile.ptr<f16>> -> tensor<64x32xf16>
+    %more = arith.addf %acc, %v : tensor<64x32xf16>
+    scf.yield %more : tensor<64x32xf16>
   }
-  %wide = arith.extf %sum : tensor<16x32xf16> to tensor<16x32xf32>
-  %ys = tile.splat %y : tensor<16x32x!tile.ptr<f32>>
-  %py = tile.addptr %ys, %offsets : tensor<16x32x!tile.ptr<f32>>, tensor<16x32xi32>
-  tile.store %py, %wide : tensor<16x32x!tile.ptr<f32>>, tensor<16x32xf32>
+  %wide = arith.extf %sum : tensor<64x32xf16> to tensor<64x32xf32>
+  %ys = tile.splat %y : tensor<64x32x!tile.ptr<f32>>
+  %py = tile.addptr %ys, %offsets : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+  tile.store %py, %wide : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xf32>
   return
 }
 }

@@ -245,30 +245,61 @@ LayoutAttr LayoutChoice::fallback(Type type) const {
   return spread(shape, order, 4);
 }
 
-LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
+/// An access of single elements gains nothing from vectors, and loses where adjacent lanes no longer
+/// read adjacent elements: a warp's reads touch more lines of memory. They do not where elements are
+/// small or repeat addresses, of which a thread reads each once.
+bool LayoutChoice::readsSinglyAsWell(Value ptr, const Wish &wish, int64_t width) const {
+  const int dim = wish.order.front();
+  const int64_t sameAddress = axes.of(ptr).constancy[dim];
+  auto linesPerElement = [&](int64_t held) {
+    const double bytes = double(32 * held * bytesOf(ptr)) / sameAddress;
+    return std::max(1.0, bytes / InstructionSet::lineBytes) / std::min(held, wish.repeats[dim]);
+  };
+  return linesPerElement(width) <= linesPerElement(1);
+}
+
+LayoutAttr LayoutChoice::access(Value ptr, Value mask, bool reads) const {
   const Wish own = wish(ptr, mask);
   int64_t width = own.width;
-  // An access of single elements gains nothing from vectors: adjacent lanes would no longer access
-  // adjacent elements.
   auto group = groups.find(groupOf(ptr, own));
   const bool isShared = group != groups.end() && !operands.contains(ptr);
-  if (width > 1 && isShared)
-    width = std::min(group->second.width, InstructionSet::vectorBytes / group->second.elementBytes);
+  const int64_t common =
+      isShared ? std::min(group->second.width,
+                          InstructionSet::vectorBytes / group->second.elementBytes)
+               : width;
+  if (width > 1 || (reads && readsSinglyAsWell(ptr, own, common)))
+    width = common;
   return spread(shapeOf(ptr.getType()), own.order, width,
                 isShared ? ArrayRef(group->second.repeats) : ArrayRef<int64_t>());
+}
+
+int64_t LayoutChoice::runBytes(const LinearLayout &layout, Value ptr, Value mask) const {
+  const int dim = wish(ptr, mask).order.front();
+  const int64_t width =
+      std::min<int64_t>(axes.accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
+  return std::min(runOfWarp(layout, dim, width) * bytesOf(ptr), InstructionSet::sectorBytes);
 }
 
 bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const {
   const LinearLayout candidate = layout.getLinear(), best = access(ptr, mask).getLinear();
   const int dim = wish(ptr, mask).order.front();
-  const int64_t bytes = bytesOf(ptr), possible = axes.accessWidth(ptr, mask, dim);
+  const int64_t possible = axes.accessWidth(ptr, mask, dim);
   auto width = [&](const LinearLayout &l) {
     return std::min<int64_t>(possible, l.contiguousRegs(dim));
   };
-  auto run = [&](const LinearLayout &l) {
-    return std::min(runOfWarp(l, dim, width(l)) * bytes, InstructionSet::sectorBytes);
-  };
-  return width(candidate) >= width(best) && run(candidate) >= run(best);
+  return width(candidate) >= width(best) &&
+         runBytes(candidate, ptr, mask) >= runBytes(best, ptr, mask);
+}
+
+bool LayoutChoice::storesDirectly(LayoutAttr layout, Value ptr, Value mask) const {
+  const LayoutAttr best = access(ptr, mask);
+  const LinearLayout from = layout.getLinear(), to = best.getLinear();
+  const int64_t vector = std::min<int64_t>(from.contiguousRegs(to.fastestDim()),
+                                           InstructionSet::vectorBytes / bytesOf(ptr));
+  const int64_t throughShared =
+      from.numPresentRegs() / vector + 2 * accesses(best, ptr, mask); // writes; reads and stores
+  return accesses(layout, ptr, mask) <= throughShared &&
+         runBytes(from, ptr, mask) >= runBytes(to, ptr, mask);
 }
 
 bool LayoutChoice::isStrided(Value ptr) const {

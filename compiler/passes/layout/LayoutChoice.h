@@ -28,8 +28,9 @@ public:
 
   /// For a tile whose layout no operation decides.
   LayoutAttr fallback(mlir::Type type) const;
-  /// For reading or writing through the tile `ptr`; `mask` may be null.
-  LayoutAttr access(mlir::Value ptr, mlir::Value mask) const;
+  /// For reading or writing through the tile `ptr`; `mask` may be null. `reads`: no element is
+  /// written, so those of one address may be one access.
+  LayoutAttr access(mlir::Value ptr, mlir::Value mask, bool reads = false) const;
   /// For a store of a dot's result, which has layout `from`, in which each warp stores its own
   /// elements; null where that would access memory badly.
   LayoutAttr accessInWarps(LayoutAttr from, mlir::Value ptr, mlir::Value mask) const;
@@ -38,6 +39,9 @@ public:
   /// Access instructions per thread for all of `ptr` in `layout`.
   int64_t accesses(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
   bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
+  /// Whether to store from `layout` takes no more instructions than to go through shared memory to that
+  /// of access(), and writes whole sectors of memory.
+  bool storesDirectly(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
   /// Whether no two elements are known to be contiguous in memory.
   bool isStrided(mlir::Value ptr) const;
 
@@ -65,12 +69,16 @@ private:
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
+  /// Whether a thread may as well hold `width` adjacent elements that it reads one by one.
+  bool readsSinglyAsWell(mlir::Value ptr, const Wish &wish, int64_t width) const;
   /// `ofDot` for all warps: a dot may use fewer of them.
   LayoutAttr forAllWarps(const LinearLayout &ofDot) const;
   /// Whether elements along the last dimension of `operand` are contiguous in memory, as far as is
   /// known.
   bool isRowMajor(mlir::Value operand) const;
   Fp64Order fp64Order(DotOp dot) const;
+  /// Bytes of a run that a warp reaches by one access, of a sector at most.
+  int64_t runBytes(const LinearLayout &layout, mlir::Value ptr, mlir::Value mask) const;
   Group groupOf(mlir::Value ptr, const Wish &wish) const;
   void join(mlir::Operation *op, bool inLoop);
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);

@@ -193,7 +193,7 @@ void LayoutPlan::anchorMemory(Operation *op) {
     return;
   // Scattered addresses that depend on loaded values keep their layout. Atomics access one element
   // at a time, so they take the layout of their value.
-  Anchor own{choice.access(ptr, mask), Memory};
+  Anchor own{choice.access(ptr, mask, /*reads=*/isa<LoadOp>(op)), Memory};
   if (value && native(value))
     own = anchorOf(value);
   else if (native(ptr) && (value || !choice.isVectorAccess(ptr, mask)))
