@@ -136,7 +136,7 @@ private:
 } // namespace
 
 AxisInfo AxisInfo::unknown(size_t rank) {
-  return {PerDim(rank, 1), PerDim(rank, 1), PerDim(rank, 1), std::nullopt, false};
+  return {PerDim(rank, 1), PerDim(rank, 1), PerDim(rank, 1), std::nullopt, false, false};
 }
 
 AxisInfo AxisInfo::ofConstant(int64_t value, ArrayRef<int64_t> shape) {
@@ -161,6 +161,7 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
   if (a.constant == b.constant)
     info.constant = a.constant;
   info.nonNegative = a.nonNegative && b.nonNegative;
+  info.supposesSign = a.supposesSign || b.supposesSign;
   return info;
 }
 
@@ -216,15 +217,18 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
   return std::min<int64_t>(accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
 }
 
-unsigned AxisInfoAnalysis::repeatedRegs(Value ptr, Value mask, const LinearLayout &layout) const {
+unsigned AxisInfoAnalysis::equalRegs(Value tile, const LinearLayout &layout) const {
+  const AxisInfo &info = of(tile);
   unsigned bits = 0;
-  for (auto [bit, basis] : llvm::enumerate(layout.reg())) {
-    bool stays = true;
-    for (auto [dim, step] : llvm::enumerate(basis))
-      stays &= step < of(ptr).constancy[dim] && (!mask || step < of(mask).constancy[dim]);
-    bits |= stays ? 1U << bit : 0U;
-  }
+  for (auto [bit, basis] : llvm::enumerate(layout.reg()))
+    if (llvm::all_of(llvm::enumerate(basis),
+                     [&](auto step) { return step.value() < info.constancy[step.index()]; }))
+      bits |= 1U << bit;
   return bits;
+}
+
+unsigned AxisInfoAnalysis::repeatedRegs(Value ptr, Value mask, const LinearLayout &layout) const {
+  return equalRegs(ptr, layout) & (mask ? equalRegs(mask, layout) : ~0U);
 }
 
 } // namespace pantile

@@ -37,6 +37,9 @@ struct AxisInfo {
   /// The value of all elements, if it is known.
   std::optional<int64_t> constant;
   bool nonNegative = false;
+  /// The runs hold only where no signed remainder was taken of a negative number. That is supposed of
+  /// addresses; values may not be computed from it.
+  bool supposesSign = false;
 
   /// Nothing is known: 1 everywhere.
   static AxisInfo unknown(size_t rank);
@@ -66,6 +69,8 @@ public:
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// The same, limited by the registers that `layout` keeps together.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
+  /// Bits of a register's number that do not change its value.
+  unsigned equalRegs(mlir::Value tile, const LinearLayout &layout) const;
   /// Bits of a register's number that change neither its address nor its mask.
   unsigned repeatedRegs(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
 

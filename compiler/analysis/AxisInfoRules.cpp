@@ -367,7 +367,8 @@ int64_t axisStep(Type type) {
   return pointer ? std::max<int64_t>(storageBits(pointer.getPointee()) / 8, 1) : 1;
 }
 
-AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
+/// What the operation itself does.
+static AxisInfo ruleOf(Operation *op, unsigned index, Operands operands) {
   Value result = op->getResult(index);
   auto rank = [&] { return axisShape(result.getType()).size(); };
   return TypeSwitch<Operation *, AxisInfo>(op)
@@ -411,6 +412,14 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
                              other->hasTrait<OpTrait::Elementwise>();
         return uniform ? elementwise(result, operands) : AxisInfo::unknown(rank());
       });
+}
+
+AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
+  AxisInfo info = ruleOf(op, index, operands);
+  info.supposesSign =
+      (isa<arith::RemSIOp>(op) && !operands[0]->nonNegative) ||
+      llvm::any_of(operands, [](const AxisInfo *operand) { return operand->supposesSign; });
+  return info;
 }
 
 void applyAxisHints(OpResult result, AxisInfo &info) {

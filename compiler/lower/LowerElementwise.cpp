@@ -13,17 +13,30 @@ using namespace pantile;
 using namespace pantile::lower;
 using llvm::Intrinsic::ID;
 
+/// Bits of a register's number that do not change the value, by what is known of runs in `tile`.
+static unsigned equalRegs(Lowering &l, Value tile) {
+  if (!isa<RankedTensorType>(tile.getType()) || l.axisInfo().of(tile).supposesSign)
+    return 0;
+  return l.axisInfo().equalRegs(tile, l.layout(tile.getType()));
+}
+
 LogicalResult lower::mapElements(Lowering &l, Operation *op,
                                  llvm::function_ref<llvm::Value *(ValueList)> make) {
-  const int count = l.count(op->getResult(0).getType());
+  Value tile = op->getResult(0);
+  const int count = l.count(tile.getType());
+  const unsigned equal = equalRegs(l, tile);
   llvm::SmallVector<ValueList, 4> operands;
   for (Value operand : op->getOperands())
     operands.push_back(l.get(operand));
   Values results;
   std::map<std::vector<llvm::Value *>, llvm::Value *> made;
   for (int reg = 0; reg < count; ++reg) {
-    if (!l.isPresent(op->getResult(0).getType(), reg)) {
-      results.push_back(llvm::PoisonValue::get(l.type(elementTypeOf(op->getResult(0).getType()))));
+    if (!l.isPresent(tile.getType(), reg)) {
+      results.push_back(llvm::PoisonValue::get(l.type(elementTypeOf(tile.getType()))));
+      continue;
+    }
+    if (reg & equal) {
+      results.push_back(results[reg & ~equal]);
       continue;
     }
     std::vector<llvm::Value *> row;
@@ -34,7 +47,7 @@ LogicalResult lower::mapElements(Lowering &l, Operation *op,
       result = make(row);
     results.push_back(result);
   }
-  l.set(op->getResult(0), results);
+  l.set(tile, results);
   return success();
 }
 
@@ -114,27 +127,9 @@ constexpr llvm::CmpInst::Predicate integerPredicates[] = {
     llvm::CmpInst::ICMP_ULT, llvm::CmpInst::ICMP_ULE, llvm::CmpInst::ICMP_UGT,
     llvm::CmpInst::ICMP_UGE};
 
-/// A power of two of consecutive registers that hold one value according to the analysis of `tile`.
-int equalRegs(Lowering &l, Value tile) {
-  const LinearLayout &layout = l.layout(tile.getType());
-  const int dim = layout.fastestDim();
-  return static_cast<int>(
-      std::min<int64_t>(layout.contiguousRegs(dim), l.axisInfo().of(tile).constancy[dim]));
-}
-
-/// Compares once per vector where a mask ends on a multiple of the vector.
 LogicalResult lowerCmpI(Lowering &l, arith::CmpIOp op) {
   const auto predicate = integerPredicates[static_cast<int>(op.getPredicate())];
-  ValueList x = l.get(op.getLhs()), y = l.get(op.getRhs());
-  auto compare = [&](ValueList v) { return l.b.CreateICmp(predicate, v[0], v[1]); };
-  const int equal = isa<RankedTensorType>(op.getType()) ? equalRegs(l, op.getResult()) : 1;
-  if (equal == 1)
-    return mapElements(l, op, compare);
-  Values results;
-  for (int reg = 0; reg < l.count(op.getType()); ++reg)
-    results.push_back(reg % equal ? results.back() : compare({x[reg], y[reg]}));
-  l.set(op.getResult(), results);
-  return success();
+  return mapElements(l, op, [&](ValueList v) { return l.b.CreateICmp(predicate, v[0], v[1]); });
 }
 
 llvm::Value *mulHiU(Lowering &l, llvm::Value *x, llvm::Value *y) {

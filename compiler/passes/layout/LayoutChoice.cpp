@@ -251,6 +251,8 @@ LayoutAttr LayoutChoice::fallback(Type type) const {
 bool LayoutChoice::readsSinglyAsWell(Value ptr, const Wish &wish, int64_t width) const {
   const int dim = wish.order.front();
   const int64_t sameAddress = axes.of(ptr).constancy[dim];
+  if (sameAddress == 1 && isStrided(ptr))
+    return true;
   auto linesPerElement = [&](int64_t held) {
     const double bytes = double(32 * held * bytesOf(ptr)) / sameAddress;
     return std::max(1.0, bytes / InstructionSet::lineBytes) / std::min(held, wish.repeats[dim]);

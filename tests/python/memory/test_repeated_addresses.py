@@ -167,3 +167,28 @@ def test_numbers_that_are_written_between_two_loads(device, group, n):
     want = rows[x[at // group] + 1, at % group] + np.float32(1)
     np.testing.assert_array_equal(z.numpy(), want)
     np.testing.assert_array_equal(device.numpy(numbers), x + 1)
+
+
+@pantile.jit
+def negative_kernel(y_ptr, shift, M: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    rest = (at - shift) % M
+    tl.store(y_ptr + at, rest >> 2)
+    tl.store(y_ptr + BLOCK + at, rest // C)
+    tl.store(y_ptr + 2 * BLOCK + at, (rest >= 0).to(tl.int32))
+    tl.store(y_ptr + 3 * BLOCK + at, (at - shift) // C)
+    tl.store(y_ptr + 4 * BLOCK + at, (at - shift) >> 3)
+    tl.store(y_ptr + 5 * BLOCK + at, (rest & 31) // 8)
+
+
+@pytest.mark.parametrize("shift", [0, 64, 256, 60, 1])
+@pytest.mark.parametrize("m, c", [(64, 4), (32, 16), (24, 8), (7, 3)])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_groups_of_negative_numbers(device, shift, m, c, warps):
+    y = device.output((6, BLOCK), "i32")
+    negative_kernel[(1,)](y.array, shift, M=m, C=c, BLOCK=BLOCK, num_warps=warps)
+    at = np.arange(BLOCK) - shift
+    rest = np.fmod(at, m)  # towards zero, as in C
+    quotient = lambda x: np.trunc(x / c).astype(int)  # noqa: E731
+    want = [rest >> 2, quotient(rest), rest >= 0, quotient(at), at >> 3, (rest & 31) // 8]
+    np.testing.assert_array_equal(y.numpy(), np.array(want, int))
