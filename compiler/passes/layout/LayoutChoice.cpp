@@ -266,9 +266,9 @@ LayoutAttr LayoutChoice::access(Value ptr, Value mask, bool reads) const {
   auto group = groups.find(groupOf(ptr, own));
   const bool isShared = group != groups.end() && !operands.contains(ptr);
   const int64_t common =
-      isShared ? std::min(group->second.width,
-                          InstructionSet::vectorBytes / group->second.elementBytes)
-               : width;
+      isShared
+          ? std::min(group->second.width, InstructionSet::vectorBytes / group->second.elementBytes)
+          : width;
   if (width > 1 || (reads && readsSinglyAsWell(ptr, own, common)))
     width = common;
   return spread(shapeOf(ptr.getType()), own.order, width,

@@ -109,9 +109,10 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
       return;
     LayoutAttr own = native(store.getValue());
     const bool ofDot = own && anchorOf(store.getValue()).strength == Dot;
-    const bool keep = own && ((options.storesInPlace && ofDot) ||
-                              choice.accessesWell(own, store.getPtr(), store.getMask()) ||
-                              (!ofDot && choice.storesDirectly(own, store.getPtr(), store.getMask())));
+    const bool keep =
+        own && ((options.storesInPlace && ofDot) ||
+                choice.accessesWell(own, store.getPtr(), store.getMask()) ||
+                (!ofDot && choice.storesDirectly(own, store.getPtr(), store.getMask())));
     LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
     if (!keep && ofDot)
       if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))

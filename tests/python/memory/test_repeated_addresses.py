@@ -131,9 +131,7 @@ def test_tiles_that_repeat_rows_and_columns(device, factor, m, n):
     rows, columns = m - 3, n - 5
     x, y = random((-(-rows // factor), columns), "fp32"), random((columns, rows), "fp32")
     z = device.output((2, rows * columns), "fp32")
-    spread_kernel[(1,)](
-        device.to(x), device.to(y), z.array, rows, columns, FACTOR=factor, M=m, N=n
-    )
+    spread_kernel[(1,)](device.to(x), device.to(y), z.array, rows, columns, FACTOR=factor, M=m, N=n)
     row, column = np.ogrid[:rows, :columns]
     read = x[row // factor, column // factor]
     total, difference = z.numpy()
@@ -149,9 +147,9 @@ def reread_kernel(x_ptr, y_ptr, z_ptr, n, GROUP: tl.constexpr, BLOCK: tl.constex
     tl.store(x_ptr + at // GROUP, before + 1, mask=(at < n) & (at % GROUP == 0))
     tl.debug_barrier()
     after = tl.load(x_ptr + at // GROUP, mask=at < n, other=0)
-    anew = tl.load(x_ptr + at // GROUP, mask=at < n, other=0, volatile=True)
+    again = tl.load(x_ptr + at // GROUP, mask=at < n, other=0, volatile=True)
     x = tl.load(y_ptr + after * GROUP + at % GROUP, mask=at < n, other=0.0)
-    tl.store(z_ptr + at, x + (anew - before), mask=at < n)
+    tl.store(z_ptr + at, x + (again - before), mask=at < n)
 
 
 @pytest.mark.parametrize("group", [2, 4, 16])
