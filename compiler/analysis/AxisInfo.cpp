@@ -136,7 +136,7 @@ private:
 } // namespace
 
 AxisInfo AxisInfo::unknown(size_t rank) {
-  return {PerDim(rank, 1), PerDim(rank, 1), PerDim(rank, 1), std::nullopt, false, false};
+  return {PerDim(rank, 1), PerDim(rank, 1), PerDim(rank, 1), PerDim(rank, Nothing)};
 }
 
 AxisInfo AxisInfo::ofConstant(int64_t value, ArrayRef<int64_t> shape) {
@@ -157,12 +157,17 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
     // A step of 1 is the smallest, so this is right for pointers too.
     info.divisibility[d] = std::min(a.divisibilityAt(d, block), b.divisibilityAt(d, block));
     info.constancy[d] = std::min(a.constancy[d], b.constancy[d]);
+    info.supposes[d] = std::max(a.supposes[d], b.supposes[d]);
   }
   if (a.constant == b.constant)
     info.constant = a.constant;
   info.nonNegative = a.nonNegative && b.nonNegative;
-  info.supposesSign = a.supposesSign || b.supposesSign;
   return info;
+}
+
+int64_t AxisInfo::blockInside(const AxisInfo &divisor, size_t dim) const {
+  return std::min(
+      {contiguity[dim], divisibility[dim], divisor.divisibilityAt(dim, 1), divisor.constancy[dim]});
 }
 
 int64_t AxisInfo::divisibilityAt(size_t dim, int64_t block, int64_t step) const {
@@ -209,7 +214,7 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, int dim) const {
   width = std::min(width, std::max<int64_t>(info.divisibilityAt(dim, width, bytes) / bytes, 1));
   if (auto tile = dyn_cast<RankedTensorType>(ptr.getType()))
     width = std::min(width, tile.getDimSize(dim) & -tile.getDimSize(dim));
-  return mask ? std::min(width, of(mask).constancy[dim]) : width;
+  return mask ? std::min(width, of(mask).runOfMask(dim)) : width;
 }
 
 int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout &layout) const {
@@ -217,18 +222,44 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
   return std::min<int64_t>(accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
 }
 
-unsigned AxisInfoAnalysis::equalRegs(Value tile, const LinearLayout &layout) const {
+unsigned EqualRegs::representative(unsigned reg) const {
+  reg &= ~always;
+  for (unsigned bits : butFirst)
+    if (reg & bits)
+      reg = (reg & ~bits) | (bits & -bits);
+  return reg;
+}
+
+EqualRegs AxisInfoAnalysis::equalRegs(Value tile, const LinearLayout &layout) const {
   const AxisInfo &info = of(tile);
-  unsigned bits = 0;
-  for (auto [bit, basis] : llvm::enumerate(layout.reg()))
-    if (llvm::all_of(llvm::enumerate(basis),
-                     [&](auto step) { return step.value() < info.constancy[step.index()]; }))
-      bits |= 1U << bit;
-  return bits;
+  EqualRegs equal{0, llvm::SmallVector<unsigned, 4>(info.rank(), 0)};
+  for (auto [bit, basis] : llvm::enumerate(layout.reg())) {
+    SmallVector<size_t> supposed;
+    bool stays = true;
+    int moves = 0;
+    for (auto [dim, step] : llvm::enumerate(basis)) {
+      stays &= step < info.constancy[dim];
+      moves += step != 0;
+      if (step != 0 && info.supposes[dim] != AxisInfo::Nothing)
+        supposed.push_back(dim);
+    }
+    if (stays && supposed.empty())
+      equal.always |= 1U << bit;
+    else if (stays && moves == 1)
+      equal.butFirst[supposed.front()] |= 1U << bit;
+  }
+  return equal;
 }
 
 unsigned AxisInfoAnalysis::repeatedRegs(Value ptr, Value mask, const LinearLayout &layout) const {
-  return equalRegs(ptr, layout) & (mask ? equalRegs(mask, layout) : ~0U);
+  unsigned bits = 0;
+  for (auto [bit, basis] : llvm::enumerate(layout.reg())) {
+    bool stays = true;
+    for (auto [dim, step] : llvm::enumerate(basis))
+      stays &= step < of(ptr).constancy[dim] && (!mask || step < of(mask).runOfMask(dim));
+    bits |= stays ? 1U << bit : 0U;
+  }
+  return bits;
 }
 
 } // namespace pantile

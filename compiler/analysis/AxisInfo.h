@@ -34,13 +34,15 @@ struct AxisInfo {
   PerDim divisibility;
   /// In each block of this length all values are equal.
   PerDim constancy;
+  /// What contiguity and constancy rest on: a signed quotient or remainder of a sum that is not
+  /// negative unless it overflows, or of a number that may be negative. Both are supposed of addresses,
+  /// the first of masks, neither of values: where it does not hold, the first element of a block, which
+  /// may be a multiple of the divisor, is out of line.
+  enum Supposition : int64_t { Nothing, NoOverflow, NotNegative };
+  PerDim supposes;
   /// The value of all elements, if it is known.
   std::optional<int64_t> constant;
   bool nonNegative = false;
-  /// The runs hold only where no signed remainder was taken of a negative number. That is supposed of
-  /// addresses; values may not be computed from it.
-  bool supposesSign = false;
-
   /// Nothing is known: 1 everywhere.
   static AxisInfo unknown(size_t rank);
   static AxisInfo ofConstant(int64_t value, llvm::ArrayRef<int64_t> shape);
@@ -48,6 +50,10 @@ struct AxisInfo {
   static AxisInfo join(const AxisInfo &a, const AxisInfo &b);
 
   size_t rank() const { return contiguity.size(); }
+  /// Along `dim`, a length of blocks that lie between consecutive multiples of all values of `divisor`.
+  int64_t blockInside(const AxisInfo &divisor, size_t dim) const;
+  /// In each block of this length a mask has one value.
+  int64_t runOfMask(size_t dim) const { return supposes[dim] == NotNegative ? 1 : constancy[dim]; }
   /// Divides every value at an index along `dim` that is a multiple of `block`; a step of one
   /// element changes the value by `step` (bytes of an element for pointers).
   int64_t divisibilityAt(size_t dim, int64_t block, int64_t step = 1) const;
@@ -55,6 +61,17 @@ struct AxisInfo {
   int64_t divisibilityOfAll(int64_t step = 1) const;
   std::string str() const;
   bool operator==(const AxisInfo &) const = default;
+};
+
+/// Registers of a thread whose elements of a tile are equal.
+struct EqualRegs {
+  /// Bits of a register's number that do not change its value.
+  unsigned always = 0;
+  /// By dimension, bits that do not change it as long as one of them is set.
+  llvm::SmallVector<unsigned, 4> butFirst;
+
+  /// The number of a register with the same value; one and the same for all equal ones.
+  unsigned representative(unsigned reg) const;
 };
 
 /// The facts of one function or module. Nothing is known of values that are created later.
@@ -69,8 +86,7 @@ public:
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// The same, limited by the registers that `layout` keeps together.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
-  /// Bits of a register's number that do not change its value.
-  unsigned equalRegs(mlir::Value tile, const LinearLayout &layout) const;
+  EqualRegs equalRegs(mlir::Value tile, const LinearLayout &layout) const;
   /// Bits of a register's number that change neither its address nor its mask.
   unsigned repeatedRegs(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
 

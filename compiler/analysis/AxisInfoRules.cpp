@@ -86,18 +86,13 @@ AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
   return info;
 }
 
-/// Blocks of `a` along `d` that lie between consecutive multiples of every value of `b`.
-int64_t blockInsideDivisor(const AxisInfo &a, const AxisInfo &b, size_t d) {
-  return std::min({a.contiguity[d], a.divisibility[d], b.divisibilityAt(d, 1), b.constancy[d]});
-}
-
 AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool roundsDown) {
   if (b.constant == 1)
     return a;
   AxisInfo info = elementwise(result, {&a, &b});
   if (roundsDown || a.nonNegative)
     for (size_t d = 0; d < info.rank(); ++d)
-      info.constancy[d] = std::max(info.constancy[d], blockInsideDivisor(a, b, d));
+      info.constancy[d] = std::max(info.constancy[d], a.blockInside(b, d));
   if (b.constant && *b.constant > 0)
     for (size_t d = 0; d < info.rank(); ++d)
       info.divisibility[d] = std::max<int64_t>(
@@ -114,7 +109,7 @@ AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool round
 AxisInfo remainder(Value result, const AxisInfo &a, const AxisInfo &b) {
   AxisInfo info = elementwise(result, {&a, &b});
   for (size_t d = 0; d < info.rank(); ++d) {
-    const int64_t block = info.contiguity[d] = blockInsideDivisor(a, b, d);
+    const int64_t block = info.contiguity[d] = a.blockInside(b, d);
     info.divisibility[d] = std::min(a.divisibilityAt(d, block), b.divisibilityAt(d, 1));
   }
   info.nonNegative = a.nonNegative;
@@ -133,9 +128,7 @@ AxisInfo comparison(arith::CmpIOp op, const AxisInfo &a, const AxisInfo &b) {
   const bool rightRuns = p == P::sgt || p == P::sle || p == P::ugt || p == P::ule;
   AxisInfo info = elementwise(op.getResult(), {&a, &b});
   for (size_t d = 0; d < info.rank(); ++d) {
-    const int64_t block = leftRuns    ? blockInsideDivisor(a, b, d)
-                          : rightRuns ? blockInsideDivisor(b, a, d)
-                                      : 1;
+    const int64_t block = leftRuns ? a.blockInside(b, d) : rightRuns ? b.blockInside(a, d) : 1;
     info.constancy[d] = std::max(info.constancy[d], block);
   }
   return info;
@@ -235,6 +228,7 @@ AxisInfo expandDims(ExpandDimsOp op, const AxisInfo &source) {
   const size_t axis = op.getAxis();
   info.contiguity.insert(info.contiguity.begin() + axis, 1);
   info.constancy.insert(info.constancy.begin() + axis, 1);
+  info.supposes.insert(info.supposes.begin() + axis, AxisInfo::Nothing);
   info.divisibility.insert(info.divisibility.begin() + axis,
                            source.divisibilityOfAll(axisStep(op.getSrc().getType())));
   return info;
@@ -244,8 +238,10 @@ AxisInfo broadcast(BroadcastOp op, const AxisInfo &source) {
   AxisInfo info = source;
   const auto from = axisShape(op.getSrc().getType()), to = axisShape(op.getType());
   for (size_t d = 0; d < to.size(); ++d)
-    if (from[d] != to[d])
+    if (from[d] != to[d]) {
       info.constancy[d] = to[d];
+      info.supposes[d] = AxisInfo::Nothing;
+    }
   return info;
 }
 
@@ -255,6 +251,7 @@ AxisInfo transposed(TransOp op, const AxisInfo &source) {
     info.contiguity[d] = source.contiguity[from];
     info.divisibility[d] = source.divisibility[from];
     info.constancy[d] = source.constancy[from];
+    info.supposes[d] = source.supposes[from];
   }
   return info;
 }
@@ -414,11 +411,27 @@ static AxisInfo ruleOf(Operation *op, unsigned index, Operands operands) {
       });
 }
 
+/// What an operation on elements of the same place adds to what its operands suppose.
+static AxisInfo::Supposition suppositionOf(Operation *op, Operands operands) {
+  if (isa<arith::RemSIOp>(op) && !operands[0]->nonNegative)
+    return AxisInfo::NotNegative;
+  return isa<arith::RemSIOp, arith::DivSIOp>(op) ? AxisInfo::NoOverflow : AxisInfo::Nothing;
+}
+
 AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
   AxisInfo info = ruleOf(op, index, operands);
-  info.supposesSign =
-      (isa<arith::RemSIOp>(op) && !operands[0]->nonNegative) ||
-      llvm::any_of(operands, [](const AxisInfo *operand) { return operand->supposesSign; });
+  if (isa<ExpandDimsOp, BroadcastOp, TransOp>(op)) // rules of their own
+    return info;
+  const AxisInfo::Supposition own = suppositionOf(op, operands);
+  for (auto [d, most] : llvm::enumerate(info.supposes)) {
+    most = AxisInfo::Nothing;
+    if (info.contiguity[d] == 1 && info.constancy[d] == 1) // as of scalars
+      continue;
+    most = own;
+    for (const AxisInfo *operand : operands)
+      most = std::max(most, operand->rank() == info.rank() ? operand->supposes[d]
+                                                           : *llvm::max_element(operand->supposes));
+  }
   return info;
 }
 

@@ -5,7 +5,7 @@
 namespace pantile::lower {
 
 /// Lowers `op` by `make` on the operands' values of each register. Registers with the same operands
-/// (broadcast tiles) have one result.
+/// (broadcast tiles), or whose results are known to be equal, have one result.
 llvm::LogicalResult mapElements(Lowering &l, mlir::Operation *op,
                                 llvm::function_ref<llvm::Value *(ValueList)> make);
 

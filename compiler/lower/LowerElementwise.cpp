@@ -13,30 +13,27 @@ using namespace pantile;
 using namespace pantile::lower;
 using llvm::Intrinsic::ID;
 
-/// Bits of a register's number that do not change the value, by what is known of runs in `tile`.
-static unsigned equalRegs(Lowering &l, Value tile) {
-  if (!isa<RankedTensorType>(tile.getType()) || l.axisInfo().of(tile).supposesSign)
-    return 0;
-  return l.axisInfo().equalRegs(tile, l.layout(tile.getType()));
-}
-
 LogicalResult lower::mapElements(Lowering &l, Operation *op,
                                  llvm::function_ref<llvm::Value *(ValueList)> make) {
   Value tile = op->getResult(0);
   const int count = l.count(tile.getType());
-  const unsigned equal = equalRegs(l, tile);
+  EqualRegs equal;
+  if (isa<RankedTensorType>(tile.getType()))
+    equal = l.axisInfo().equalRegs(tile, l.layout(tile.getType()));
   llvm::SmallVector<ValueList, 4> operands;
   for (Value operand : op->getOperands())
     operands.push_back(l.get(operand));
   Values results;
   std::map<std::vector<llvm::Value *>, llvm::Value *> made;
+  llvm::DenseMap<unsigned, llvm::Value *> known; // by the representative of a register
   for (int reg = 0; reg < count; ++reg) {
     if (!l.isPresent(tile.getType(), reg)) {
       results.push_back(llvm::PoisonValue::get(l.type(elementTypeOf(tile.getType()))));
       continue;
     }
-    if (reg & equal) {
-      results.push_back(results[reg & ~equal]);
+    llvm::Value *&same = known[equal.representative(reg)];
+    if (same) {
+      results.push_back(same);
       continue;
     }
     std::vector<llvm::Value *> row;
@@ -45,7 +42,7 @@ LogicalResult lower::mapElements(Lowering &l, Operation *op,
     llvm::Value *&result = made[row];
     if (!result)
       result = make(row);
-    results.push_back(result);
+    results.push_back(same = result);
   }
   l.set(tile, results);
   return success();

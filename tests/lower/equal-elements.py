@@ -1,11 +1,12 @@
-# Elements that are known to be equal are computed once: an index of a row, from which the pointers of a row follow.
+# Elements that are known to be equal are computed once: an index of a row, from which the pointers of a row follow. A
+# quotient of a negative number, to which the sum may have overflowed, differs for the first element of a block.
 # RUN: pantilec %s --kernel rows --signature "*fp32:16, *fp32:16" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel signs --signature "*i32:16, i32:16" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=SIGNS
 import pantile as triton
 import pantile.language as tl
 
 
-# ROWS-COUNT-1: cvt.rn.f32
+# ROWS-COUNT-2: cvt.rn.f32
 # ROWS-NOT: cvt.rn.f32
 @triton.jit
 def rows(x, y):

@@ -139,7 +139,7 @@ LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
                     [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
   wish.width = axes.accessWidth(ptr, mask, wish.order.front());
   for (size_t d = 0; d < info.rank(); ++d)
-    wish.repeats.push_back(mask ? std::min(info.constancy[d], axes.of(mask).constancy[d])
+    wish.repeats.push_back(mask ? std::min(info.constancy[d], axes.of(mask).runOfMask(d))
                                 : info.constancy[d]);
   return wish;
 }

@@ -98,7 +98,7 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
     return nullptr;
   if (axes.accessWidth(access.ptr, Value(), along) <= width)
     return "the first address is not known to be a multiple of 16 bytes";
-  if (access.mask && axes.of(access.mask).constancy[along] <= width)
+  if (access.mask && axes.of(access.mask).runOfMask(along) <= width)
     return "its mask may change between adjacent elements";
   return nullptr;
 }

@@ -190,3 +190,63 @@ def test_groups_of_negative_numbers(device, shift, m, c, warps):
     quotient = lambda x: np.trunc(x / c).astype(int)  # noqa: E731
     want = [rest >> 2, quotient(rest), rest >= 0, quotient(at), at >> 3, (rest & 31) // 8]
     np.testing.assert_array_equal(y.numpy(), np.array(want, int))
+
+
+@pantile.jit
+def overflowing_kernel(x_ptr, y_ptr, MUL: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    byte = tl.load(x_ptr + tl.arange(0, N))
+    places = tl.arange(0, N)[:, None] * M + tl.arange(0, M)[None, :]
+    high = (byte.to(tl.int32) << 24)[:, None] + tl.arange(0, M)[None, :]
+    tl.store(y_ptr + places, high // 8)
+    tl.store(y_ptr + N * M + places, high % 8 // 2)
+    short = (byte.to(tl.int16) * 256)[:, None] + tl.arange(0, M).to(tl.uint8).to(tl.int16)[None, :]
+    tl.store(y_ptr + 2 * N * M + places, (short // 16).to(tl.int32))
+    product = tl.program_id(0) * MUL * M + tl.arange(0, M)
+    hashed = product // 4 + product % 16 // 4 + (product % 16 < 8)
+    tl.store(y_ptr + 3 * N * M + tl.program_id(0) * M + tl.arange(0, M), hashed)
+
+
+def fold(x, bits):
+    """The last bits of integers, as signed numbers."""
+    return (x + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+@pytest.mark.parametrize("warps", [1, 2])
+@pytest.mark.parametrize("m", [64, 128])
+def test_quotients_of_numbers_that_overflow(device, m, warps):
+    n, mul = 32, 506817
+    byte = integers(0, 256, n, "uint8")
+    byte[:2] = 128, 255
+    y = device.output((4, n, m), "i32")
+    overflowing_kernel[(n,)](device.to(byte), y.array, MUL=mul, M=m, N=n, num_warps=warps)
+    wide, column = byte.astype(np.int64)[:, None], np.arange(m)
+    quotient = lambda x, by: np.trunc(x / by).astype(np.int64)  # noqa: E731
+    high, short = fold((wide << 24) + column, 32), fold(wide * 256 + column, 16)
+    product = fold(np.arange(n)[:, None] * mul * m + column, 32)
+    rest = np.fmod(product, 16)
+    hashed = quotient(product, 4) + quotient(rest, 4) + (rest < 8)
+    want = [quotient(high, 8), quotient(np.fmod(high, 8), 2), quotient(short, 16), hashed]
+    np.testing.assert_array_equal(y.numpy(), np.array(want))
+
+
+@pantile.jit
+def signed_mask_kernel(x_ptr, y_ptr, z_ptr, shift, M: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    mask = (at - shift) % M >= 0
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=mask, other=-5.0))
+    tl.store(y_ptr + BLOCK + at, tl.load(x_ptr + at // 4, mask=mask, other=-5.0))
+    tl.store(z_ptr + at, tl.load(x_ptr + at), mask=mask)
+
+
+@pytest.mark.parametrize("m", [8, 16, 64])
+@pytest.mark.parametrize("shift", [64, 128, 16])
+def test_masks_by_the_rest_of_negative_numbers(device, shift, m):
+    x = random((BLOCK,), "fp32")
+    y = device.output((2, BLOCK), "fp32")
+    z = device.to(np.full(BLOCK, 7, np.float32))
+    signed_mask_kernel[(1,)](device.to(x), y.array, z, shift, M=m, BLOCK=BLOCK)
+    at = np.arange(BLOCK)
+    mask = np.fmod(at - shift, m) >= 0
+    want = [np.where(mask, x, -5), np.where(mask, x[at // 4], -5)]
+    np.testing.assert_array_equal(y.numpy(), np.array(want))
+    np.testing.assert_array_equal(device.numpy(z), np.where(mask, x, 7))
