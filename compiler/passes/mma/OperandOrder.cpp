@@ -50,7 +50,8 @@ Value transposed(OpBuilder &b, Value tile) {
 /// transpose.
 bool isCarriedTransposed(scf::ForOp loop, unsigned index) {
   BlockArgument argument = loop.getRegionIterArg(index);
-  return !argument.use_empty() && matrixTranspose(loop.getYieldedValues()[index]) &&
+  TransOp next = matrixTranspose(loop.getYieldedValues()[index]);
+  return !argument.use_empty() && next && next.getSrc() != argument &&
          llvm::all_of(argument.getUsers(), [](Operation *user) {
            return user->getNumResults() == 1 && matrixTranspose(user->getResult(0));
          });

@@ -280,3 +280,22 @@ def invariant(
     for n in range(0, N, BN):
         b = tl.load(b_ptr + rk[:, None] * stride_bk + (n + rn)[None, :] * stride_bn)
         tl.store(c_ptr + rm[:, None] * N + (n + rn)[None, :], tl.dot(a, b * 0.5 + 1))
+
+
+@triton.jit
+def turned_kernel(x_ptr, y_ptr, times, N: tl.constexpr):
+    places = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + places)
+    turned = tl.dot(x, x)
+    for _ in range(times):
+        turned = tl.trans(turned)
+    tl.store(y_ptr + places, turned)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 5])
+def test_a_loop_that_only_transposes_a_product(device, times):
+    x = random((32, 32), "fp16")
+    y = device.output((32, 32), "fp32")
+    turned_kernel[(1,)](device.to(x), y.array, times, N=32)
+    product = x.astype(np.float64) @ x.astype(np.float64)
+    np.testing.assert_allclose(y.numpy(), product.T if times % 2 else product, rtol=1e-4, atol=1e-3)
