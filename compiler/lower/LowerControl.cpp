@@ -3,6 +3,7 @@
 //        rotate it. A loop-carried tile is one phi per register; a `for` carries 16-bit floats in
 //        pairs and bytes in fours, as instructions take them and loads give them.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -108,8 +109,37 @@ bool losesMma(Lowering &l, scf::ForOp op) {
   return isKnown && op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// Forbids LLVM transformations of the loop whose latch is `branch`.
-void forbid(llvm::BranchInst *branch, ArrayRef<StringRef> hints) {
+/// Iterations of a loop whose bounds are known.
+std::optional<int64_t> iterationsOf(Lowering &l, scf::ForOp op) {
+  auto of = [&](Value bound) { return dyn_cast<llvm::ConstantInt>(l.scalar(bound)); };
+  auto *lower = of(op.getLowerBound()), *upper = of(op.getUpperBound()), *step = of(op.getStep());
+  if (!lower || !upper || !step || op.getUnsignedCmp() || !step->getValue().isStrictlyPositive())
+    return std::nullopt;
+  return llvm::divideCeilSigned(std::max<int64_t>(upper->getSExtValue() - lower->getSExtValue(), 0),
+                                step->getSExtValue());
+}
+
+/// Whether the loop is unrolled completely, so that the loads of all iterations are in flight at
+/// once: its length is known, it has no dots or asynchronous operations, and the registers of a
+/// thread hold all that it loads.
+bool unrolls(Lowering &l, scf::ForOp op) {
+  const auto iterations = iterationsOf(l, op);
+  if (!iterations || *iterations < 2)
+    return false;
+  int64_t bits = 0;
+  const WalkResult found = op.getBody()->walk([&](Operation *inner) {
+    if (isa<DotOp, nv::FmaOp, nv::AsyncOpInterface, LoopLikeOpInterface>(inner))
+      return WalkResult::interrupt();
+    if (auto load = dyn_cast<LoadOp>(inner))
+      bits += l.count(load.getType()) * storageBits(elementTypeOf(load.getType()));
+    return WalkResult::advance();
+  });
+  return !found.wasInterrupted() && bits > 0 &&
+         *iterations * bits <= 32 * machineOf(op).registers.unrolledLoads;
+}
+
+/// Adds hints for LLVM to the loop whose latch is `branch`.
+void advise(llvm::BranchInst *branch, ArrayRef<StringRef> hints) {
   if (hints.empty())
     return;
   llvm::LLVMContext &context = branch->getContext();
@@ -189,7 +219,9 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   SmallVector<StringRef> hints = forbiddenIn(op);
   if (!hasSmallStep(l.scalar(op.getStep())) || losesMma(l, op))
     hints.push_back("llvm.loop.unroll.disable");
-  forbid(again, hints);
+  else if (unrolls(l, op))
+    hints.push_back("llvm.loop.unroll.full");
+  advise(again, hints);
   iv->addIncoming(next, latch);
   b.SetInsertPoint(exit);
   std::vector<Values> results;
@@ -228,7 +260,7 @@ LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
     return failure();
   for (auto [phis, value] : llvm::zip_equal(carried, op.getYieldOp().getOperands()))
     addIncoming(phis, l.get(value), b.GetInsertBlock());
-  forbid(b.CreateBr(before), forbiddenIn(op));
+  advise(b.CreateBr(before), forbiddenIn(op));
   b.SetInsertPoint(exit);
   return success();
 }

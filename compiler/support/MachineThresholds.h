@@ -29,14 +29,14 @@ struct RegisterThresholds {
   int64_t carriedLoads = 32;   ///< carried by a loop without MMA
   int64_t carriedWithMma = 16; ///< of one load, carried by a loop with MMA
   int64_t carriedIndices = 32; ///< indices of gathered loads, carried
+  int64_t unrolledLoads = 64;  ///< of all iterations of a loop that is unrolled completely
   int64_t vectorOfLoads = 4;   ///< fewer need not be in flight together: one 16-byte vector
 
   // Register budgets for ptxas, set as CTAs per SM.
   int64_t smallBudget = 64, largeBudget = 128; ///< the least of these that holds the live values
   int64_t budgetOfMmaSync = 128;               ///< four CTAs of four warps
   int64_t budgetOfGathers = 48;                ///< registers for four gathered rows in flight
-  int64_t smallWithLoads = 32;                 ///< kernels with loops of loads get no budget
-  int64_t smallWithoutLoads = 64;              ///< others get none
+  int64_t withoutBudget = 32; ///< kernels that need no more get none: ptxas gives them as many
 
   int64_t fewForStrengthReduction = 64; ///< with so few it spills
   int64_t warpsWithFew = 32;            ///< warps per CTA whose threads have so few

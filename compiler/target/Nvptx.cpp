@@ -3,7 +3,8 @@
 //        plus constants.
 // Gives: PTX. This is the only file with LLVM's pass pipelines.
 // How:   A short pipeline instead of -O3: simplify, hoist, eliminate common and dead code. It does
-//        not vectorise or unroll: ptxas unrolls where it pays off. Shared pointers have 32 bits.
+//        not vectorise, and unrolls only loops that lower/ marks: ptxas unrolls others where it pays
+//        off. Shared pointers have 32 bits.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
@@ -33,6 +34,7 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopDeletion.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include <mutex>
@@ -134,6 +136,8 @@ llvm::FunctionPassManager functionPasses(bool hasCalls) {
   loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
   loops.addPass(llvm::LoopDeletionPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(
+      llvm::LoopFullUnrollPass(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
   passes.addPass(DropMaskedOff());
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
