@@ -207,9 +207,7 @@ std::optional<int> lower::minCtasPerSm(func::FuncOp kernel, int threads, const T
   const RegisterThresholds &limits = machine.registers;
   const bool waitsTwice = most > limits.vectorOfLoads && isElementwise(kernel, liveness);
   const int64_t needed = most + limits.overheadWithoutMma;
-  const bool isSmall = // more warps serve it better
-      needed <= (loads ? limits.smallWithLoads : limits.smallWithoutLoads);
-  if (isSmall && !waitsTwice)
+  if (needed <= limits.withoutBudget && !waitsTwice)
     return gathers(kernel)
                ? std::optional<int>(machine.ctasToAskFor(limits.budgetOfGathers, threads))
                : std::nullopt;
