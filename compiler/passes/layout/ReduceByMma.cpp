@@ -104,13 +104,18 @@ struct ReduceByMmaPass : impl::ReduceByMmaBase<ReduceByMmaPass> {
     auto target = Target::parse(moduleTarget(getOperation()));
     SmallVector<scf::ForOp> loops;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
+    bool changed = false;
     IRRewriter rewriter(&getContext());
     for (scf::ForOp loop : loops)
       for (unsigned i = 0; target && i < loop.getNumRegionIterArgs(); ++i)
         if (auto sum = findRunningSum(loop, i))
           if (Value left = narrowSource(*sum))
-            if (DotOp dot = dotOfRegisters(loop.getBody(), left, *target))
+            if (DotOp dot = dotOfRegisters(loop.getBody(), left, *target)) {
               loop = reduceByMma(rewriter, loop, *sum, dot);
+              changed = true;
+            }
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

@@ -136,6 +136,8 @@ struct ApproximateExpPass : impl::ApproximateExpBase<ApproximateExpPass> {
       if (elementTypeOf(exp.getType()).isF32() && FlushCheck(weightOf(exp)).holds(exp.getResult()))
         found.push_back(exp);
     });
+    if (found.empty())
+      return markAllAnalysesPreserved();
     for (math::ExpOp exp : found)
       rewrite(exp);
   }

@@ -148,6 +148,7 @@ int conflicts(const SharedLayout &shared, const LinearLayout &layout, bool hasMa
 struct RemarkAccessesPass : impl::RemarkAccessesBase<RemarkAccessesPass> {
   void runOnOperation() override {
     target = Target::parse(moduleTarget(getOperation()));
+    markAllAnalysesPreserved();
     if (!target)
       return;
     const AxisInfoAnalysis axes(getOperation());

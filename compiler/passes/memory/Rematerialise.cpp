@@ -78,16 +78,21 @@ struct RematerialisePass : impl::RematerialiseBase<RematerialisePass> {
     ModuleOp module = getOperation();
     const auto target = Target::parse(moduleTarget(module));
     if (!target || Launch::of(module).producerWarps != 0)
-      return;
+      return markAllAnalysesPreserved();
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();
     const int64_t registers =
         machine.registersOfThread(threads) - machine.registers.overheadWithoutMma;
+    bool changed = false;
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))
-        if (fillsRegisters(widened, registers))
+        if (fillsRegisters(widened, registers)) {
           rematerialise(widened);
+          changed = true;
+        }
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

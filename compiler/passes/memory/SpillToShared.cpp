@@ -55,12 +55,12 @@ struct SpillToSharedPass : impl::SpillToSharedBase<SpillToSharedPass> {
     const auto target = Target::parse(moduleTarget(module));
     Launch launch = Launch::of(module);
     if (kernels.size() != 1 || !target || launch.producerWarps != 0)
-      return;
+      return markAllAnalysesPreserved();
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
     const int64_t live = mostRegisters(kernels[0]);
     if (live + target->machine().registers.overheadWithoutMma <= registers)
-      return;
+      return markAllAnalysesPreserved();
     const int64_t offset = llvm::alignTo(launch.sharedBytes, 128);
     const int64_t bytesOfRegister = 4 * threads;
     const int64_t spilled =

@@ -176,11 +176,11 @@ struct SplitOverClusterPass : impl::SplitOverClusterBase<SplitOverClusterPass> {
     const auto target = Target::parse(moduleTarget(module));
     if (kernels.size() != 1 || !target || !target->hasClusters() ||
         !llvm::hasSingleElement(kernels[0].getBody()))
-      return;
+      return markAllAnalysesPreserved();
     const int64_t length = rowLength(kernels[0]);
     const MachineModel &machine = target->machine();
     if (length < machine.tiles.leastRowOfCluster)
-      return;
+      return markAllAnalysesPreserved();
     const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
     const int64_t ctas = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
     ClusterSplitter(kernels[0], length, ctas).run();

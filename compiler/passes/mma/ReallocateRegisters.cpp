@@ -28,7 +28,7 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
     auto target = Target::parse(moduleTarget(module));
     Launch launch = Launch::of(module);
     if (!target || !target->hasSetMaxRegisters() || launch.producerWarps == 0)
-      return;
+      return markAllAnalysesPreserved();
     int64_t needed = 0, accumulatorOfMma = 0;
     module.walk([&](nv::AsyncMmaOpInterface mma) {
       accumulatorOfMma = std::max<int64_t>(accumulatorOfMma, mma.getMma().getN() / 2);

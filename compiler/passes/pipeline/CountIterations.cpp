@@ -274,11 +274,16 @@ bool isWorthCounting(scf::WhileOp loop) {
 
 struct CountIterationsPass : impl::CountIterationsBase<CountIterationsPass> {
   void runOnOperation() override {
-    getOperation().walk([](scf::WhileOp loop) {
+    bool changed = false;
+    getOperation().walk([&](scf::WhileOp loop) {
       Control control(loop);
-      if (isWorthCounting(loop) && control.find())
+      if (isWorthCounting(loop) && control.find()) {
         Rewriter(control).run();
+        changed = true;
+      }
     });
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

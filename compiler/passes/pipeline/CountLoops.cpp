@@ -108,10 +108,15 @@ void replace(scf::WhileOp loop, const Counter &counter) {
 
 struct CountLoopsPass : impl::CountLoopsBase<CountLoopsPass> {
   void runOnOperation() override {
-    getOperation().walk([](scf::WhileOp loop) {
-      if (std::optional<Counter> counter = counterOf(loop))
+    bool changed = false;
+    getOperation().walk([&](scf::WhileOp loop) {
+      if (std::optional<Counter> counter = counterOf(loop)) {
         replace(loop, *counter);
+        changed = true;
+      }
     });
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

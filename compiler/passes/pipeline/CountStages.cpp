@@ -144,9 +144,14 @@ struct CountStagesPass : impl::CountStagesBase<CountStagesPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    bool changed = false;
     for (scf::ForOp loop : loops)
-      if (auto count = findCount(loop))
+      if (auto count = findCount(loop)) {
         replaceDivisions(loop, *count);
+        changed = true;
+      }
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

@@ -92,7 +92,10 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
 }
 
 struct DropDeadArgsPass : impl::DropDeadArgsBase<DropDeadArgsPass> {
-  void runOnOperation() override { dropDeadArgs(*getOperation().getBody()); }
+  void runOnOperation() override {
+    if (!dropDeadArgs(*getOperation().getBody()))
+      markAllAnalysesPreserved();
+  }
 };
 } // namespace
 

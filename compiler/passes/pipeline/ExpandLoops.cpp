@@ -451,7 +451,10 @@ private:
 
 struct ExpandLoopsPass : impl::ExpandLoopsBase<ExpandLoopsPass> {
   void runOnOperation() override {
-    while (scf::ForOp loop = nextLoop())
+    scf::ForOp loop = nextLoop();
+    if (!loop)
+      return markAllAnalysesPreserved(); // and nothing has to be verified again
+    for (; loop; loop = nextLoop())
       LoopExpander(loop).run();
   }
 

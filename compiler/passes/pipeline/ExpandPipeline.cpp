@@ -321,6 +321,8 @@ struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
       if (loop->hasAttr(names::distance))
         loops.push_back(loop);
     });
+    if (loops.empty())
+      return markAllAnalysesPreserved();
     for (scf::ForOp loop : loops)
       CopyScheduler(loop).run();
   }

@@ -61,10 +61,12 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
   using MakePersistentBase::MakePersistentBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    bool changed = false;
     for (func::FuncOp kernel : module.getOps<func::FuncOp>()) {
       if (!isPersistent(chosenCandidate(kernel)))
         continue;
       wrap(kernel);
+      changed = true;
       Launch launch = Launch::of(module);
       launch.persistent = true;
       launch.storeOn(module);
@@ -72,6 +74,8 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
           << "persistent kernel: a CTA runs several programs, and loads for the next while it "
              "stores";
     }
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

@@ -149,9 +149,10 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     auto target = Target::parse(moduleTarget(module));
     const int warps = moduleInt(module, names::numWarps, 4);
     if (!target || !target->hasAsyncMma())
-      return;
+      return markAllAnalysesPreserved();
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    bool changed = false;
     for (scf::ForOp loop : loops) {
       LateStage stage(loop);
       if (!stage.find() || (!rescaled && !stage.rescale.empty()))
@@ -166,7 +167,10 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the last MMAs of an iteration are in flight together with the first of the next";
       LateScheduler(stage).run();
+      changed = true;
     }
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 };
 } // namespace

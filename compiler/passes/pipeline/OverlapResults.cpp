@@ -193,8 +193,9 @@ struct OverlapResultsPass : impl::OverlapResultsBase<OverlapResultsPass> {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
     if (!target || !target->hasAsyncMma())
-      return;
+      return markAllAnalysesPreserved();
     const RegisterBudget budget{target->machine(), moduleInt(module, names::numWarps, 4)};
+    bool changed = false;
     module.walk([&](scf::ForOp loop) {
       ResultStage stage(loop);
       if (loop->hasAttr(names::expand) || !stage.hasShape())
@@ -210,7 +211,10 @@ struct OverlapResultsPass : impl::OverlapResultsBase<OverlapResultsPass> {
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the MMAs of the next iteration are in flight while the results of this one are read";
       stage.schedule();
+      changed = true;
     });
+    if (!changed)
+      markAllAnalysesPreserved();
   }
 
   static int64_t plannedCtas(scf::ForOp loop) {

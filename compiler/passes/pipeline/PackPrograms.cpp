@@ -45,7 +45,7 @@ struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {
     Launch launch = Launch::of(module);
     if (moduleInt(module, names::numWarps, 4) != 1 || launch.producerWarps != 0 ||
         launch.persistent || launch.sharedBytes != 0 || !areIndependent(module))
-      return;
+      return markAllAnalysesPreserved();
     launch.programsPerCta = machineOf(module).occupancy.programsOfCta;
     launch.storeOn(module);
   }

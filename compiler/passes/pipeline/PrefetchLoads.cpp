@@ -240,7 +240,7 @@ struct PrefetchLoadsPass : impl::PrefetchLoadsBase<PrefetchLoadsPass> {
         mmaLoops.push_back(loop);
     });
     if (loops.empty() && mmaLoops.empty())
-      return;
+      return markAllAnalysesPreserved();
     const AxisInfoAnalysis axes(getOperation());
     for (scf::ForOp loop : loops)
       Prefetcher(loop, /*hasMmas=*/false, axes).run();
