@@ -149,9 +149,18 @@ def measure(name, packages, options):
 def print_row(row):
     """A line of the table."""
     nan = float("nan")
-    times = [f"{row['us'].get(package, nan):10.1f}" for package in ("triton", "pantile")]
+    times = [f"{row['us'].get(package, nan):10.2f}" for package in ("triton", "pantile")]
     print(f"{row['name']:36}", *times, f"{row.get('ratio', nan):8.3f}", row["failures"] or "")
     sys.stdout.flush()
+
+
+def print_summary(rows):
+    """The mean of the ratios, and which are behind."""
+    ratios = [row["ratio"] for row in rows if "ratio" in row]
+    if ratios:
+        print(f"geometric mean {statistics.geometric_mean(ratios):.3f} of {len(ratios)}")
+        behind = [row["name"] for row in rows if row.get("ratio", 1.0) < 0.98]
+        print(f"below 0.98: {', '.join(behind) or 'none'}")
 
 
 def main():
@@ -179,11 +188,7 @@ def main():
         print_row(rows[-1])
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    ratios = [row["ratio"] for row in rows if "ratio" in row]
-    if ratios:
-        print(f"geometric mean {statistics.geometric_mean(ratios):.3f} of {len(ratios)}")
-        behind = [row["name"] for row in rows if row.get("ratio", 1.0) < 0.98]
-        print(f"below 0.98: {', '.join(behind) or 'none'}")
+    print_summary(rows)
     return 1 if any("pantile" in row["failures"] for row in rows) else 0
 
 

@@ -15,12 +15,12 @@ import argparse
 import importlib.util
 import json
 import re
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from field import print_row, print_summary
 from finals import in_turn
 from matmul import Timer
 
@@ -143,19 +143,6 @@ def measure(launch, modules, options):
     return row
 
 
-def print_row(row):
-    """A line of the table."""
-    nan = float("nan")
-    times = [f"{row['us'].get(package, nan):10.2f}" for package in ("triton", "pantile")]
-    print(
-        f"{row['name']:36}",
-        *times,
-        f"{row.get('ratio', nan):8.3f}",
-        row["failures"] or "",
-        flush=True,
-    )
-
-
 def main():
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -176,11 +163,7 @@ def main():
             print_row(rows[-1])
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    ratios = [row["ratio"] for row in rows if "ratio" in row]
-    if ratios:
-        print(f"geometric mean {statistics.geometric_mean(ratios):.3f} of {len(ratios)}")
-        behind = [row["name"] for row in rows if row.get("ratio", 1.0) < 0.98]
-        print(f"below 0.98: {', '.join(behind) or 'none'}")
+    print_summary(rows)
     return 1 if any("pantile" in row["failures"] for row in rows) else 0
 
 
