@@ -7,6 +7,7 @@
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -115,8 +116,10 @@ std::optional<int64_t> iterationsOf(Lowering &l, scf::ForOp op) {
   auto *lower = of(op.getLowerBound()), *upper = of(op.getUpperBound()), *step = of(op.getStep());
   if (!lower || !upper || !step || op.getUnsignedCmp() || !step->getValue().isStrictlyPositive())
     return std::nullopt;
-  return llvm::divideCeilSigned(std::max<int64_t>(upper->getSExtValue() - lower->getSExtValue(), 0),
-                                step->getSExtValue());
+  const auto length = llvm::checkedSub(upper->getSExtValue(), lower->getSExtValue());
+  if (!length)
+    return std::nullopt;
+  return llvm::divideCeilSigned(std::max<int64_t>(*length, 0), step->getSExtValue());
 }
 
 /// Whether the loop is unrolled completely, so that the loads of all iterations are in flight at
