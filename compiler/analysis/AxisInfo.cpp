@@ -170,6 +170,10 @@ int64_t AxisInfo::blockInside(const AxisInfo &divisor, size_t dim) const {
       {contiguity[dim], divisibility[dim], divisor.divisibilityAt(dim, 1), divisor.constancy[dim]});
 }
 
+int64_t AxisInfo::rise(size_t dim) const {
+  return supposes[dim] == NotNegative ? 1 : std::min(contiguity[dim], divisibility[dim]);
+}
+
 int64_t AxisInfo::divisibilityAt(size_t dim, int64_t block, int64_t step) const {
   return block >= contiguity[dim] ? divisibility[dim] : std::min(divisibility[dim], block * step);
 }
@@ -220,6 +224,46 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, int dim) const {
 int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout &layout) const {
   const int dim = layout.fastestDim();
   return std::min<int64_t>(accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
+}
+
+int64_t AxisInfoAnalysis::prefixOfMask(Value mask, int dim) const {
+  using enum arith::CmpIPredicate;
+  const int64_t run = of(mask).runOfMask(dim);
+  auto prefix = [&](Operation *op) -> int64_t {
+    if (auto both = dyn_cast<arith::AndIOp>(op))
+      return std::min(prefixOfMask(both.getLhs(), dim), prefixOfMask(both.getRhs(), dim));
+    if (auto expand = dyn_cast<ExpandDimsOp>(op)) {
+      const int axis = static_cast<int>(expand.getAxis());
+      return dim == axis ? 1 : prefixOfMask(expand.getSrc(), dim - (dim > axis));
+    }
+    if (auto broadcast = dyn_cast<BroadcastOp>(op))
+      return axisShape(broadcast.getSrc().getType())[dim] == 1
+                 ? 1
+                 : prefixOfMask(broadcast.getSrc(), dim);
+    if (auto convert = dyn_cast<ConvertLayoutOp>(op))
+      return prefixOfMask(convert.getSrc(), dim);
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (!compare)
+      return 1;
+    const AxisInfo &left = of(compare.getLhs()), &right = of(compare.getRhs());
+    const arith::CmpIPredicate is = compare.getPredicate();
+    if (is == slt || is == sle || is == ult || is == ule)
+      return std::min(left.rise(dim), right.runOfMask(dim));
+    const bool isGreater = is == sgt || is == sge || is == ugt || is == uge;
+    return isGreater ? std::min(left.runOfMask(dim), right.rise(dim)) : 1;
+  };
+  Operation *op = mask.getDefiningOp();
+  return op ? std::max(run, prefix(op)) : run;
+}
+
+int64_t AxisInfoAnalysis::widthWithTail(Value ptr, Value mask, int dim) const {
+  const int64_t width = accessWidth(ptr, Value(), dim);
+  return mask ? std::min(width, prefixOfMask(mask, dim)) : width;
+}
+
+int64_t AxisInfoAnalysis::widthWithTail(Value ptr, Value mask, const LinearLayout &layout) const {
+  const int dim = layout.fastestDim();
+  return std::min<int64_t>(widthWithTail(ptr, mask, dim), layout.contiguousRegs(dim));
 }
 
 unsigned EqualRegs::representative(unsigned reg) const {

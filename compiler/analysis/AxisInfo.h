@@ -54,6 +54,9 @@ struct AxisInfo {
   int64_t blockInside(const AxisInfo &divisor, size_t dim) const;
   /// In each block of this length a mask has one value.
   int64_t runOfMask(size_t dim) const { return supposes[dim] == NotNegative ? 1 : constancy[dim]; }
+  /// In each block of this length the values grow: v, v+1, v+2, ..., without overflow, since v is a
+  /// multiple of the length.
+  int64_t rise(size_t dim) const;
   /// Divides every value at an index along `dim` that is a multiple of `block`; a step of one
   /// element changes the value by `step` (bytes of an element for pointers).
   int64_t divisibilityAt(size_t dim, int64_t block, int64_t step = 1) const;
@@ -86,6 +89,12 @@ public:
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// The same, limited by the registers that `layout` keeps together.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
+  /// The same of a load or store that moves element by element where its mask ends within a vector.
+  int64_t widthWithTail(mlir::Value ptr, mlir::Value mask, int dim) const;
+  int64_t widthWithTail(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
+  /// In each block of this length along `dim` a mask is true for the first elements only: for all of
+  /// them, for some or for none.
+  int64_t prefixOfMask(mlir::Value mask, int dim) const;
   EqualRegs equalRegs(mlir::Value tile, const LinearLayout &layout) const;
   /// Bits of a register's number that change neither its address nor its mask.
   unsigned repeatedRegs(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;

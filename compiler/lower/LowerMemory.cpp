@@ -2,14 +2,17 @@
 // Needs: AxisInfo for the width of an access; mask and value in the pointer's layout.
 // Gives: one instruction per up to 16 bytes of consecutive registers.
 // How:   Unmasked accesses are LLVM loads and stores; masked ones, and those with a cache operator,
-//        are predicated inline assembly, which needs no branch. Accesses at constant distances
+//        are predicated inline assembly, which needs no branch, but a vector in which its mask may
+//        end has a second one, by elements, behind a branch. Accesses at constant distances
 //        share a pointer (PointerDistances). Registers with the same address are loaded once. Of
 //        several threads that hold an element, one stores it.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "lower/PointerDistances.h"
+#include "lower/When.h"
 #include "mlir/IR/Matchers.h"
 #include "support/MachineModel.h"
+#include "target/Nvptx.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -17,11 +20,22 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-/// Number of registers that one instruction moves.
-int accessWidth(Lowering &l, Value ptr, Value mask) {
+/// Numbers of registers that one instruction moves: where all masks of `vector` registers are true,
+/// and elsewhere.
+struct Widths {
+  int vector = 1, single = 1;
+  bool hasTail() const { return single < vector; }
+  /// The register whose mask tells whether the vector from `first` on is accessed as a whole: a mask
+  /// that ends within it has ended at the last one.
+  size_t decisive(size_t first) const { return hasTail() ? first + vector - 1 : first; }
+};
+
+Widths widthsOf(Lowering &l, Value ptr, Value mask) {
   if (!isa<RankedTensorType>(ptr.getType()))
-    return 1;
-  return static_cast<int>(l.axisInfo().accessWidth(ptr, mask, l.layout(ptr.getType())));
+    return {};
+  const LinearLayout layout = l.layout(ptr.getType());
+  return {static_cast<int>(l.axisInfo().widthWithTail(ptr, mask, layout)),
+          static_cast<int>(l.axisInfo().accessWidth(ptr, mask, layout))};
 }
 
 std::string braces(int first, int count) {
@@ -138,44 +152,97 @@ unsigned repeatedRegs(Lowering &l, LoadOp op) {
   return l.axisInfo().repeatedRegs(op.getPtr(), op.getMask(), l.layout(op.getPtr().getType()));
 }
 
-LogicalResult lowerLoad(Lowering &l, LoadOp op) {
-  Type element = elementTypeOf(op.getType());
-  llvm::Type *type = l.type(element);
-  const unsigned bits = storageBits(element);
-  ValueList ptrs = l.get(op.getPtr());
-  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
-  ValueList others = op.getOther() ? l.get(op.getOther()) : ValueList();
-  const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
-  const unsigned wordBits = Lowering::wordBits(bits, width);
-  const int words = width * bits / wordBits;
-  const bool plain = !op.getMask() && op.getCache() == CacheModifier::None &&
-                     op.getEvict() == EvictionPolicy::Normal;
-  const unsigned repeats = repeatedRegs(l, op);
-  const auto addresses = addressesOf(l, op, op.getPtr(), op.getMask(), width);
-  const Values inside = l.inside(op.getPtr().getType());
-  Values result;
-  for (size_t i = 0; i < ptrs.size(); i += width) {
-    if (!l.isPresent(op.getPtr().getType(), i)) {
-      result.append(width, llvm::PoisonValue::get(type));
-      continue;
+/// Lowers a load, vector by vector.
+class Loader {
+public:
+  Loader(Lowering &l, LoadOp op)
+      : l(l), op(op), type(l.type(elementTypeOf(op.getType()))),
+        bits(storageBits(elementTypeOf(op.getType()))),
+        masks(op.getMask() ? l.get(op.getMask()) : ValueList()),
+        others(op.getOther() ? l.get(op.getOther()) : ValueList()),
+        widths(widthsOf(l, op.getPtr(), op.getMask())),
+        addresses(addressesOf(l, op, op.getPtr(), op.getMask(), widths.vector)),
+        inside(l.inside(op.getPtr().getType())) {}
+
+  Values run() {
+    const size_t count = l.get(op.getPtr()).size();
+    const unsigned repeats = repeatedRegs(l, op);
+    Values result;
+    for (size_t i = 0; i < count; i += widths.vector) {
+      if (!l.isPresent(op.getPtr().getType(), i))
+        result.append(widths.vector, llvm::PoisonValue::get(type));
+      else if (i & repeats)
+        for (int n = 0; n < widths.vector; ++n)
+          result.push_back(result[(i + n) & ~repeats]);
+      else
+        result.append(l.unpack(vectorAt(i), type, bits, widths.vector));
     }
-    if (i & repeats) {
-      for (int n = 0; n < width; ++n)
-        result.push_back(result[(i + n) & ~repeats]);
-      continue;
-    }
-    Values loaded;
-    if (plain && !inside[i]) {
-      loaded = plainLoad(l, addresses[i / width].computed(l), wordBits, words, op.getIsVolatile());
-    } else {
-      Values start = others.empty() ? Values(words, l.b.getIntN(wordBits, 0))
-                                    : l.pack(others.slice(i, width), bits);
-      llvm::Value *mask = l.masked(masks.empty() ? nullptr : masks[i], inside[i]);
-      loaded = predicatedLoad(l, op, addresses[i / width], mask, wordBits, start);
-    }
-    result.append(l.unpack(loaded, type, bits, width));
+    return result;
   }
-  l.set(op.getResult(), result);
+
+private:
+  /// The words of the registers from `first` on.
+  Values vectorAt(size_t first) {
+    const Address &address = addresses[first / widths.vector];
+    const bool plain = !op.getMask() && op.getCache() == CacheModifier::None &&
+                       op.getEvict() == EvictionPolicy::Normal && !inside[first];
+    if (plain) {
+      const unsigned wordBits = Lowering::wordBits(bits, widths.vector);
+      return plainLoad(l, address.computed(l), wordBits, widths.vector * bits / wordBits,
+                       op.getIsVolatile());
+    }
+    if (widths.hasTail())
+      return withTail(first, address);
+    return predicated(first, widths.vector, address, masks.empty() ? nullptr : masks[first]);
+  }
+
+  /// Registers of a vector whose mask ends within it are loaded in a block of their own: with a
+  /// predicate each, ptxas waits for loads one by one as soon as it runs out of predicates.
+  Values withTail(size_t first, const Address &address) {
+    l.function->addFnAttr(sinkAttribute);
+    llvm::Value *all = masks[widths.decisive(first)];
+    const Values whole = predicated(first, widths.vector, address, all);
+    llvm::BasicBlock *before = l.b.GetInsertBlock(), *tail = nullptr;
+    Values singles;
+    {
+      When isCut(l, l.b.CreateNot(all));
+      for (int n = 0; n < widths.vector; n += widths.single)
+        singles.append(
+            l.unpack(predicated(first + n, widths.single,
+                                {address.pointer, address.bytes + n * bits / 8}, masks[first + n]),
+                     type, bits, widths.single));
+      singles = l.pack(singles, bits);
+      tail = l.b.GetInsertBlock();
+    }
+    Values words;
+    for (auto [all, single] : llvm::zip_equal(whole, singles)) {
+      llvm::PHINode *word = l.b.CreatePHI(all->getType(), 2);
+      word->addIncoming(all, before);
+      word->addIncoming(single, tail);
+      words.push_back(word);
+    }
+    return words;
+  }
+
+  Values predicated(size_t first, int width, const Address &address, llvm::Value *mask) {
+    const unsigned wordBits = Lowering::wordBits(bits, width);
+    Values start = others.empty() ? Values(width * bits / wordBits, l.b.getIntN(wordBits, 0))
+                                  : l.pack(others.slice(first, width), bits);
+    return predicatedLoad(l, op, address, l.masked(mask, inside[first]), wordBits, start);
+  }
+
+  Lowering &l;
+  LoadOp op;
+  llvm::Type *type;
+  unsigned bits;
+  ValueList masks, others;
+  Widths widths;
+  llvm::SmallVector<Address> addresses;
+  Values inside;
+};
+
+LogicalResult lowerLoad(Lowering &l, LoadOp op) {
+  l.set(op.getResult(), Loader(l, op).run());
   return success();
 }
 
@@ -216,27 +283,37 @@ LogicalResult lowerStore(Lowering &l, StoreOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
   ValueList ptrs = l.get(op.getPtr()), values = l.get(op.getValue());
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
-  const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
+  const Widths widths = widthsOf(l, op.getPtr(), op.getMask());
   const bool cached =
       op.getCache() != CacheModifier::None || op.getEvict() != EvictionPolicy::Normal;
   llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
   const unsigned replicas = isa<RankedTensorType>(op.getPtr().getType())
                                 ? l.layout(op.getPtr().getType()).freeBits().reg
                                 : 0;
-  const auto addresses = addressesOf(l, op, op.getPtr(), op.getMask(), width);
+  const auto addresses = addressesOf(l, op, op.getPtr(), op.getMask(), widths.vector);
   const Values inside = l.inside(op.getPtr().getType());
-  for (size_t i = 0; i < ptrs.size(); i += width) {
+  auto store = [&](size_t first, int width, const Address &address, llvm::Value *mask) {
+    mask = l.masked(mask && chosen ? l.b.CreateAnd(mask, chosen)
+                    : mask         ? mask
+                                   : chosen,
+                    inside[first]);
+    Values words = l.pack(values.slice(first, width), bits);
+    if (mask || cached)
+      predicatedStore(l, op, address, words, mask);
+    else
+      plainStore(l, address.computed(l), words);
+  };
+  for (size_t i = 0; i < ptrs.size(); i += widths.vector) {
     if (i & replicas || !l.isPresent(op.getPtr().getType(), i))
       continue;
-    llvm::Value *mask = masks.empty() ? chosen
-                        : chosen      ? l.b.CreateAnd(masks[i], chosen)
-                                      : masks[i];
-    mask = l.masked(mask, inside[i]);
-    Values words = l.pack(values.slice(i, width), bits);
-    if (mask || cached)
-      predicatedStore(l, op, addresses[i / width], words, mask);
-    else
-      plainStore(l, addresses[i / width].computed(l), words);
+    const Address &address = addresses[i / widths.vector];
+    llvm::Value *all = masks.empty() ? nullptr : masks[widths.decisive(i)];
+    store(i, widths.vector, address, all);
+    if (!widths.hasTail())
+      continue;
+    When isCut(l, l.b.CreateNot(all));
+    for (int n = 0; n < widths.vector; n += widths.single)
+      store(i + n, widths.single, {address.pointer, address.bytes + n * bits / 8}, masks[i + n]);
   }
   return success();
 }

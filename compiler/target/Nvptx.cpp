@@ -37,6 +37,7 @@
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/Sink.h"
 #include <mutex>
 
 extern "C" {
@@ -125,7 +126,7 @@ void setFunctionAttributes(llvm::Module &module, const Options &options) {
     }
 }
 
-llvm::FunctionPassManager functionPasses(bool hasCalls) {
+llvm::FunctionPassManager functionPasses(bool hasCalls, bool sinks) {
   llvm::FunctionPassManager passes;
   if (hasCalls)
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -142,6 +143,8 @@ llvm::FunctionPassManager functionPasses(bool hasCalls) {
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
+  if (sinks)
+    passes.addPass(llvm::SinkingPass());
   passes.addPass(llvm::ADCEPass());
   return passes;
 }
@@ -157,9 +160,11 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  bool hasCalls = false;
-  for (llvm::Function &fn : module)
+  bool hasCalls = false, sinks = false;
+  for (llvm::Function &fn : module) {
     hasCalls |= !fn.isDeclaration() && fn.getCallingConv() != llvm::CallingConv::PTX_Kernel;
+    sinks |= fn.hasFnAttribute(sinkAttribute);
+  }
   llvm::ModulePassManager passes;
   if (hasCalls) {
     // libdevice chooses its variants by __nvvm_reflect, which the target folds.
@@ -168,7 +173,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
     passes.addPass(llvm::AlwaysInlinerPass());
     passes.addPass(llvm::GlobalDCEPass());
   }
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(functionPasses(hasCalls)));
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(functionPasses(hasCalls, sinks)));
   passes.run(module, modules);
 }
 

@@ -16,6 +16,11 @@ class Module;
 
 namespace pantile {
 
+/// Of a function with branches between its loads: what is computed from a loaded value moves behind
+/// those that do not depend on it, so that the loads are in flight together. ptxas moves nothing
+/// across branches.
+inline constexpr char sinkAttribute[] = "pantile-sink";
+
 struct PtxCode {
   std::string text;
   std::vector<LinkedFile> linked; ///< files whose functions are in it

@@ -31,10 +31,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // All that a sector holds is wanted; a mask that may change anywhere makes vectors impossible.
 // CHECK: remark: load moves 4 bytes per thread at once, of 16: its mask may change between adjacent elements
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @odd_end(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<1024xf32> attributes {tile.kernel} {
+  func.func @holes(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<1024xf32> attributes {tile.kernel} {
     %at = tile.arange 0, 1024 : tensor<1024xi32>
     %ns = tile.splat %n : tensor<1024xi32>
-    %mask = arith.cmpi slt, %at, %ns : tensor<1024xi32>
+    %mask = arith.cmpi ne, %at, %ns : tensor<1024xi32>
     %xs = tile.splat %x : tensor<1024x!tile.ptr<f32>>
     %from = tile.addptr %xs, %at : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
     %value = tile.load %from mask %mask : tensor<1024xi1> : tensor<1024x!tile.ptr<f32>> -> tensor<1024xf32>
@@ -44,14 +44,17 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 // -----
 
-// Neighbours in one load, broadcast rows, and a scalar: nothing to say.
+// Neighbours in one load, a vector that the end of the mask cuts, and a scalar: nothing to say.
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @fine(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}) -> (tensor<1024xf32>, f32) attributes {tile.kernel} {
+  func.func @fine(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) -> (tensor<1024xf32>, tensor<1024xf32>, f32) attributes {tile.kernel} {
     %at = tile.arange 0, 1024 : tensor<1024xi32>
     %xs = tile.splat %x : tensor<1024x!tile.ptr<f32>>
     %from = tile.addptr %xs, %at : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
     %value = tile.load %from : tensor<1024x!tile.ptr<f32>> -> tensor<1024xf32>
+    %ns = tile.splat %n : tensor<1024xi32>
+    %mask = arith.cmpi slt, %at, %ns : tensor<1024xi32>
+    %part = tile.load %from mask %mask : tensor<1024xi1> : tensor<1024x!tile.ptr<f32>> -> tensor<1024xf32>
     %scalar = tile.load %x : !tile.ptr<f32> -> f32
-    return %value, %scalar : tensor<1024xf32>, f32
+    return %value, %part, %scalar : tensor<1024xf32>, tensor<1024xf32>, f32
   }
 }

@@ -111,6 +111,7 @@ LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis 
                            bool inWarpStores)
     : context(function.getContext()), axes(axes), machine(machineOf(function)),
       numWarps(moduleInt(function, names::numWarps, 4)), storesInWarps(inWarpStores) {
+  function.walk([&](Operation *op) { noteSingles(op); });
   for (bool inLoops : {true, false})
     function.walk([&](Operation *op) {
       if (isInLoop(op) == inLoops)
@@ -130,23 +131,53 @@ bool LayoutChoice::isPrefetchCandidate(LoadOp load) const {
                       [](int64_t repeats) { return repeats == 1; });
 }
 
+LayoutChoice::Order LayoutChoice::memoryOrder(Value ptr) const {
+  const AxisInfo &info = axes.of(ptr);
+  Order order(info.rank());
+  std::iota(order.rbegin(), order.rend(), 0);
+  llvm::stable_sort(order, [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
+  return order;
+}
+
+int64_t LayoutChoice::widthOf(Value ptr, Value mask, int dim) const {
+  const bool hasTail =
+      !singles.contains(groupOf(ptr)) && llvm::none_of(ptr.getUsers(), llvm::IsaPred<AtomicRmwOp>);
+  return hasTail ? axes.widthWithTail(ptr, mask, dim) : axes.accessWidth(ptr, mask, dim);
+}
+
 LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
   const AxisInfo &info = axes.of(ptr);
   Wish wish;
-  wish.order.resize(info.rank());
-  std::iota(wish.order.rbegin(), wish.order.rend(), 0);
-  llvm::stable_sort(wish.order,
-                    [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
-  wish.width = axes.accessWidth(ptr, mask, wish.order.front());
+  wish.order = memoryOrder(ptr);
+  wish.width = widthOf(ptr, mask, wish.order.front());
   for (size_t d = 0; d < info.rank(); ++d)
     wish.repeats.push_back(mask ? std::min(info.constancy[d], axes.of(mask).runOfMask(d))
                                 : info.constancy[d]);
   return wish;
 }
 
-LayoutChoice::Group LayoutChoice::groupOf(Value ptr, const Wish &wish) const {
+LayoutChoice::Group LayoutChoice::groupOf(Value ptr) const {
+  const Order order = memoryOrder(ptr);
   return {std::vector<int64_t>(shapeOf(ptr.getType())),
-          std::vector<int>(wish.order.begin(), wish.order.end())};
+          std::vector<int>(order.begin(), order.end())};
+}
+
+void LayoutChoice::noteSingles(Operation *op) {
+  auto note = [&](Value ptr, int64_t width) {
+    if (width == 1)
+      singles.insert(groupOf(ptr));
+  };
+  auto access = [&](auto moved) {
+    if (Value ptr = moved.getPtr(); isa<RankedTensorType>(ptr.getType()))
+      note(ptr, axes.widthWithTail(ptr, moved.getMask(), memoryOrder(ptr).front()));
+  };
+  if (auto load = dyn_cast<LoadOp>(op); load && !feedsDots(load) && !isPrefetchCandidate(load))
+    access(load);
+  else if (auto store = dyn_cast<StoreOp>(op))
+    access(store);
+  else if (auto rmw = dyn_cast<AtomicRmwOp>(op); rmw && isa<RankedTensorType>(rmw.getType()))
+    note(rmw.getPtr(),
+         axes.accessWidth(rmw.getPtr(), rmw.getMask(), memoryOrder(rmw.getPtr()).front()));
 }
 
 void LayoutChoice::join(Operation *op, bool inLoop) {
@@ -164,7 +195,7 @@ void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
   if (!isa<RankedTensorType>(ptr.getType()))
     return;
   const Wish own = wish(ptr, mask);
-  Shared &shared = groups[groupOf(ptr, own)];
+  Shared &shared = groups[groupOf(ptr)];
   if (own.width > 1 && inLoop >= shared.inLoop) {
     shared.inLoop = inLoop;
     shared.width = std::max(shared.width, own.width);
@@ -263,7 +294,7 @@ bool LayoutChoice::readsSinglyAsWell(Value ptr, const Wish &wish, int64_t width)
 LayoutAttr LayoutChoice::access(Value ptr, Value mask, bool reads) const {
   const Wish own = wish(ptr, mask);
   int64_t width = own.width;
-  auto group = groups.find(groupOf(ptr, own));
+  auto group = groups.find(groupOf(ptr));
   const bool isShared = group != groups.end() && !operands.contains(ptr);
   const int64_t common =
       isShared
@@ -277,15 +308,14 @@ LayoutAttr LayoutChoice::access(Value ptr, Value mask, bool reads) const {
 
 int64_t LayoutChoice::runBytes(const LinearLayout &layout, Value ptr, Value mask) const {
   const int dim = wish(ptr, mask).order.front();
-  const int64_t width =
-      std::min<int64_t>(axes.accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
+  const int64_t width = std::min<int64_t>(widthOf(ptr, mask, dim), layout.contiguousRegs(dim));
   return std::min(runOfWarp(layout, dim, width) * bytesOf(ptr), InstructionSet::sectorBytes);
 }
 
 bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const {
   const LinearLayout candidate = layout.getLinear(), best = access(ptr, mask).getLinear();
   const int dim = wish(ptr, mask).order.front();
-  const int64_t possible = axes.accessWidth(ptr, mask, dim);
+  const int64_t possible = widthOf(ptr, mask, dim);
   auto width = [&](const LinearLayout &l) {
     return std::min<int64_t>(possible, l.contiguousRegs(dim));
   };
@@ -310,7 +340,9 @@ bool LayoutChoice::isStrided(Value ptr) const {
 
 int64_t LayoutChoice::accesses(LayoutAttr layout, Value ptr, Value mask) const {
   const LinearLayout linear = layout.getLinear();
-  return linear.numPresentRegs() / axes.accessWidth(ptr, mask, linear);
+  const int dim = linear.fastestDim();
+  return linear.numPresentRegs() /
+         std::min<int64_t>(widthOf(ptr, mask, dim), linear.contiguousRegs(dim));
 }
 
 SharedLayout LayoutChoice::bufferOf(LoadOp load) const {

@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <map>
+#include <set>
 
 namespace pantile {
 
@@ -69,6 +70,10 @@ private:
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
+  /// Adjacent elements along `dim` that one access takes. It has a tail of single ones where its mask
+  /// ends (widthWithTail), unless another access of its group takes single elements anyway: then both
+  /// are in one layout.
+  int64_t widthOf(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// Whether a thread may as well hold `width` adjacent elements that it reads one by one.
   bool readsSinglyAsWell(mlir::Value ptr, const Wish &wish, int64_t width) const;
   /// `ofDot` for all warps: a dot may use fewer of them.
@@ -79,7 +84,9 @@ private:
   Fp64Order fp64Order(DotOp dot) const;
   /// Bytes of a run that a warp reaches by one access, of a sector at most.
   int64_t runBytes(const LinearLayout &layout, mlir::Value ptr, mlir::Value mask) const;
-  Group groupOf(mlir::Value ptr, const Wish &wish) const;
+  Order memoryOrder(mlir::Value ptr) const;
+  Group groupOf(mlir::Value ptr) const;
+  void noteSingles(mlir::Operation *op);
   void join(mlir::Operation *op, bool inLoop);
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
@@ -112,6 +119,7 @@ private:
     Extents repeats;
   };
   std::map<Group, Shared> groups;
+  std::set<Group> singles;              ///< with an access of single elements
   llvm::DenseSet<mlir::Value> operands; ///< pointers of loads that go to dots or buffers
   llvm::DenseMap<mlir::Operation *, FragmentOrder> orders; ///< of dots on mma.sync
   /// Of fp64 dots, computed before their operands are replaced.

@@ -98,7 +98,7 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
     return nullptr;
   if (axes.accessWidth(access.ptr, Value(), along) <= width)
     return "the first address is not known to be a multiple of 16 bytes";
-  if (access.mask && axes.of(access.mask).runOfMask(along) <= width)
+  if (access.mask && axes.prefixOfMask(access.mask, along) <= width)
     return "its mask may change between adjacent elements";
   return nullptr;
 }
@@ -163,7 +163,7 @@ private:
     auto plain = [&](GlobalAccess access) {
       if (isa<RankedTensorType>(access.ptr.getType()))
         remarkOn(access, axes,
-                 axes.accessWidth(access.ptr, access.mask, layoutOf(access.ptr.getType())));
+                 axes.widthWithTail(access.ptr, access.mask, layoutOf(access.ptr.getType())));
     };
     if (auto load = dyn_cast<LoadOp>(op))
       plain({op, load.getPtr(), load.getMask(), "load"});
