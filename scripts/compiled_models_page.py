@@ -231,7 +231,7 @@ def page(found):
     setting = "; ".join(f"{name} {found.get(name)}" for name in names if found.get(name)) + "."
     alone = "[a process alone](#one-process-at-a-time)" if found["alone"] else "a process alone"
     count = found["how"].get("processes", 1)
-    others = f", then of {count} processes of each side" if count > 1 else ""
+    others = f", then the fastest of {count} processes of each side" if count > 1 else ""
     how = found["how"] | {
         "processes": others,
         "cpus": found["cpus"],
