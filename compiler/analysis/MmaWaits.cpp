@@ -27,12 +27,64 @@ BlockArgument carriedAccumulatorOf(nv::AsyncMmaOpInterface mma) {
                                                                           : BlockArgument();
 }
 
+std::optional<unsigned> WaitedMma::carriedAs() const {
+  Value result = nv::MmaWaitOpInterface(wait)->getResult(0);
+  if (!result.hasOneUse())
+    return std::nullopt;
+  OpOperand &use = *result.use_begin();
+  const bool isYielded =
+      isa<scf::YieldOp>(use.getOwner()) && use.getOwner()->getBlock() == result.getParentBlock();
+  return isYielded ? std::optional(use.getOperandNumber()) : std::nullopt;
+}
+
+SmallVector<WaitedMma> waitedMmas(scf::ForOp loop) {
+  SmallVector<WaitedMma> mmas;
+  loop.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back({mma, movableWaitOf(mma)}); });
+  auto isOfBody = [&](WaitedMma each) { return each.wait && each.mma->getParentOp() == loop; };
+  return llvm::all_of(mmas, isOfBody) ? mmas : SmallVector<WaitedMma>();
+}
+
 nv::AsyncMmaOpInterface loneAccumulation(scf::ForOp loop) {
-  SmallVector<nv::AsyncMmaOpInterface> mmas;
-  loop.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
-  const bool isLone = mmas.size() == 1 && mmas[0]->getParentOp() == loop &&
-                      movableWaitOf(mmas[0]) && carriedAccumulatorOf(mmas[0]);
-  return isLone ? mmas[0] : nv::AsyncMmaOpInterface();
+  const SmallVector<WaitedMma> mmas = waitedMmas(loop);
+  const bool isLone = mmas.size() == 1 && carriedAccumulatorOf(mmas.front().mma);
+  return isLone ? mmas.front().mma : nv::AsyncMmaOpInterface();
+}
+
+//===- over the back edge ------------------------------------------------------------------===//
+
+/// Whether `mma` reads registers that are not overwritten before `wait` in the next iteration:
+/// their tile is computed before the loop, or after `wait`.
+static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface mma, Operation *wait) {
+  Value left = mma.getHeldRegisters();
+  if (!left || loop.isDefinedOutsideOfLoop(left))
+    return left != nullptr;
+  Operation *maker = left.getDefiningOp();
+  return maker && maker->getBlock() == wait->getBlock() && wait->isBeforeInBlock(maker);
+}
+
+/// Whether all that reads `accumulator` in `loop` comes after `wait`, and the loop does not pass it
+/// on.
+static bool isReadAfter(scf::ForOp loop, BlockArgument accumulator, Operation *wait) {
+  return llvm::all_of(accumulator.getUsers(), [&](Operation *user) {
+    Operation *inBody = loop.getBody()->findAncestorOpInBlock(*user);
+    return inBody && wait->isBeforeInBlock(inBody) && inBody != loop.getBody()->getTerminator();
+  });
+}
+
+SmallVector<nv::AsyncMmaOpInterface> carriedMmas(scf::ForOp loop) {
+  const SmallVector<WaitedMma> mmas = waitedMmas(loop);
+  SmallVector<nv::AsyncMmaOpInterface> carried;
+  for (const WaitedMma &each : llvm::drop_begin(mmas, mmas.empty() ? 0 : 1)) {
+    const std::optional<unsigned> position = each.carriedAs();
+    if (!position)
+      continue;
+    Operation *firstWait = nv::MmaWaitOpInterface(mmas.front().wait);
+    if (!keepsRegisters(loop, each.mma, firstWait) ||
+        !isReadAfter(loop, loop.getRegionIterArg(*position), firstWait))
+      return {};
+    carried.push_back(each.mma);
+  }
+  return carried.size() > 1 || mmas.size() == 2 ? carried : SmallVector<nv::AsyncMmaOpInterface>();
 }
 
 } // namespace pantile

@@ -27,7 +27,7 @@ import pantile.language as tl
 # PRODUCER: nv.producer {
 # PRODUCER-NOT: :2 = nv.wgmma_wait
 # SAME-NOT: :2 = nv.wgmma_wait
-# SAID: remark: the second dot's MMA overlaps the first dot of the next iteration
+# SAID: remark: the last MMAs of an iteration overlap the first of the next iteration
 # SAID-NOT: serialized
 
 

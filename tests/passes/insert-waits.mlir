@@ -54,13 +54,13 @@ module attributes {tile.num_warps = 4 : i32} {
     return %use, %y : !sum, !sum
   }
 
-  // A wait for a younger MMA ends the older one, but instructions that read its accumulators might move up past it.
-  // CHECK-LABEL: @ended_and_not_given_back
-  func.func @ended_and_not_given_back(%a: !b, %b: !b, %c: !sum, %d: !sum) -> (!sum, !sum) {
+  // A wait for a younger MMA ends the older one: it returns both accumulators.
+  // CHECK-LABEL: @ended_by_a_younger_one
+  func.func @ended_by_a_younger_one(%a: !b, %b: !b, %c: !sum, %d: !sum) -> (!sum, !sum) {
     // CHECK: %[[X:.*]] = nv.wgmma
-    // CHECK: %[[Y1:.*]] = nv.wgmma_wait 0
-    // CHECK: %[[X1:.*]] = nv.wgmma_wait 0, %[[X]]
-    // CHECK: return %[[X1]], %[[Y1]]
+    // CHECK-NEXT: %[[Y:.*]] = nv.wgmma
+    // CHECK-NEXT: %[[BOTH:.*]]:2 = nv.wgmma_wait 0, %[[Y]], %[[X]]
+    // CHECK-NEXT: return %[[BOTH]]#1, %[[BOTH]]#0
     %x = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     %y = nv.wgmma %a, %b, %d mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     %y1 = nv.wgmma_wait %y : (!sum) -> !sum

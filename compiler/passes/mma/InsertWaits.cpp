@@ -13,13 +13,15 @@
 //           that tile is carried, the back edge counts as such an operation.
 //        3. It releases a stage that the MMA reads, by the same index. If the MMA is of an earlier
 //           iteration, any stage of that circular buffer counts.
+//        MMAs complete in order, so a wait for one may complete others. It also returns those of
+//        their accumulators that are read after it in its block: these need no other wait.
 //        Left to other passes:
 //        - Stores into buffers that MMAs read need a barrier: InsertBarriers, by byte ranges.
 //        - A loop synchronises copies into its own circular buffers: ScheduleLoops chooses the
 //          depth.
 //        - What is in flight where. Passes decide it by moving MMAs and waits; none of them counts:
 //          at the dot StageOperands, within an iteration DeferWaits, over the back edge
-//          ScheduleLoops and SpecialiseWarps (one accumulator) or DeferWaits (chains), together
+//          ScheduleLoops and SpecialiseWarps (one accumulator) or DeferWaits (several MMAs), together
 //          with MMAs of the next iteration OverlapIterations and OverlapResults.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -164,12 +166,17 @@ private:
     OpBuilder b(op);
     nv::AsyncMmaOpInterface mma = state.flights().front().mma;
     nv::MmaWaitOpInterface wait = mma.createWait(b, op->getLoc(), accumulators);
-    for (auto [value, waited] : llvm::zip_equal(accumulators, wait->getResults()))
-      Value(value).replaceUsesWithIf(waited, [&](OpOperand &use) {
-        Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
-        return user && !user->isBeforeInBlock(op);
-      });
+    replaceAfter(wait, accumulators, wait->getResults());
     fill(wait, pending, state);
+  }
+
+  /// What reads `accumulators` after `wait`, reads its results `waited` instead.
+  static void replaceAfter(Operation *wait, ArrayRef<Value> accumulators, ValueRange waited) {
+    for (auto [value, result] : llvm::zip_equal(accumulators, waited))
+      Value(value).replaceUsesWithIf(result, [&](OpOperand &use) {
+        Operation *user = wait->getBlock()->findAncestorOpInBlock(*use.getOwner());
+        return user && wait->isBeforeInBlock(user);
+      });
   }
 
   void complete(nv::MmaWaitOpInterface wait, MmasInFlight &state) {
@@ -177,11 +184,51 @@ private:
       return flight.accumulator && (llvm::is_contained(wait.getValues(), flight.accumulator) ||
                                     llvm::is_contained(wait.getDone(), flight.accumulator));
     };
-    const unsigned pending =
-        wait.getPending().value_or(state.pendingFor(isMeant).value_or(state.count()));
-    if (!isTrial && !wait.getPending())
-      fill(wait, pending, state);
-    state.wait(pending, wait.getValues());
+    if (wait.getPending())
+      return state.wait(*wait.getPending(), wait.getValues());
+    const unsigned pending = state.pendingFor(isMeant).value_or(state.count());
+    const llvm::SetVector<Value> others = readAfter(wait, pending, state);
+    SmallVector<Value> values(wait.getValues());
+    values.append(others.begin(), others.end());
+    if (!isTrial)
+      fill(others.empty() ? wait : withMore(wait, others.getArrayRef(), state), pending, state);
+    state.wait(pending, values);
+  }
+
+  /// The accumulators of further MMAs that are complete once `wait` leaves `pending` in flight, and
+  /// that are read after it: this wait can return them.
+  static llvm::SetVector<Value> readAfter(nv::MmaWaitOpInterface wait, unsigned pending,
+                                          const MmasInFlight &state) {
+    llvm::SetVector<Value> found;
+    for (const Flight &flight : state.flights()) {
+      Value accumulator = flight.accumulator;
+      const bool isComplete = flight.isComplete || flight.younger >= pending;
+      if (!accumulator || !isComplete || llvm::is_contained(wait.getValues(), accumulator))
+        continue;
+      const bool isRead = llvm::any_of(accumulator.getUsers(), [&](Operation *user) {
+        Operation *inBlock = wait->getBlock()->findAncestorOpInBlock(*user);
+        return inBlock && wait->isBeforeInBlock(inBlock) && readsAccumulator(inBlock, accumulator);
+      });
+      if (isRead)
+        found.insert(accumulator);
+    }
+    return found;
+  }
+
+  /// Replaces `wait` by one that also returns `others`.
+  static nv::MmaWaitOpInterface withMore(nv::MmaWaitOpInterface wait, ArrayRef<Value> others,
+                                         const MmasInFlight &state) {
+    SmallVector<Value> values(wait.getValues());
+    const size_t count = values.size();
+    llvm::append_range(values, others);
+    OpBuilder b(wait);
+    nv::AsyncMmaOpInterface mma = state.flights().front().mma;
+    nv::MmaWaitOpInterface made = mma.createWait(b, wait.getLoc(), values);
+    made.getDoneMutable().assign(wait.getDone());
+    wait->replaceAllUsesWith(made->getResults().take_front(count));
+    replaceAfter(made, others, made->getResults().drop_front(count));
+    wait.erase();
+    return made;
   }
 
   /// Sets the count, and the registers that are held by the MMAs that the wait completes.

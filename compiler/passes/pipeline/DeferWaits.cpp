@@ -12,16 +12,18 @@
 //        3. Small loads from global memory move before the first MMA.
 //        4. In a loop with one MMA, conversions of layouts that it does not need move from before it
 //        to behind it: they wait for other warps, which then costs no time of the tensor cores.
-//        5. If ScheduleLoops marked the loop, MMAs that add to carried accumulators are waited for
-//        in the next iteration (CarriedAccumulator.h). Two chained ones are in order then.
+//        5. If ScheduleLoops marked the loop, its `carriedMmas` (MmaWaits.h) are in flight over the
+//        back edge, and waited for after the loop. InsertWaits lets the waits of the next iteration
+//        return what they complete.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
+#include "ir/Remarks.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CarriedAccumulator.h"
+#include "passes/mma/LeaveInFlight.h"
 
 using namespace mlir;
 
@@ -50,22 +52,21 @@ bool isStageSelection(Operation *op) {
   return isPlain(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
-/// The MMAs of one block and their waits.
+/// The MMAs of a loop body and their waits.
 class MmaOrder {
 public:
   /// `carriesAccumulators`: MMAs of the iteration before are in flight when this one begins.
-  MmaOrder(Block &block, bool carriesAccumulators)
-      : block(block), carriesAccumulators(carriesAccumulators) {}
+  MmaOrder(scf::ForOp loop, bool carriesAccumulators)
+      : loop(loop), block(*loop.getBody()), carriesAccumulators(carriesAccumulators) {}
 
   /// True if there are two or more MMAs, each with a wait of its own before the next one. Otherwise
   /// another pass has ordered them already.
   bool find() {
-    for (auto mma : block.getOps<nv::AsyncMmaOpInterface>()) {
-      nv::MmaWaitOpInterface wait = movableWaitOf(mma);
-      if (!wait || (!waits.empty() && !waits.back()->isBeforeInBlock(mma)))
+    for (const WaitedMma &each : waitedMmas(loop)) {
+      if (!waits.empty() && !waits.back()->isBeforeInBlock(each.mma))
         return false;
-      mmas.push_back(mma);
-      waits.push_back(wait);
+      mmas.push_back(each.mma);
+      waits.push_back(each.wait);
     }
     for (auto wait : block.getOps<nv::MmaWaitOpInterface>())
       if (!llvm::is_contained(waits, wait))
@@ -198,6 +199,7 @@ private:
            wait.getValues()[0].getDefiningOp()->isBeforeInBlock(buffer);
   }
 
+  scf::ForOp loop;
   Block &block;
   const bool carriesAccumulators;
   SmallVector<nv::AsyncMmaOpInterface> mmas;
@@ -249,15 +251,17 @@ struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
       convertBehindMma(*loop.getBody());
-      const bool carriesAccumulators = loop->removeAttr(names::carriesAccumulator) != nullptr;
-      if (carriesAccumulators && deferChainedMma(loop))
+      SmallVector<nv::AsyncMmaOpInterface> carried;
+      if (loop->removeAttr(names::carriesAccumulator))
+        carried = carriedMmas(loop);
+      MmaOrder order(loop, !carried.empty());
+      if (order.find())
+        order.run();
+      if (carried.empty())
         return;
-      MmaOrder order(*loop.getBody(), carriesAccumulators);
-      if (!order.find())
-        return;
-      order.run();
-      if (carriesAccumulators)
-        deferAccumulatingMmas(loop);
+      leaveInFlight(loop, carried);
+      remarkApplied(loop.getLoc(), Technique::Pipelining)
+          << "the last MMAs of an iteration overlap the first of the next iteration";
     });
   }
 };

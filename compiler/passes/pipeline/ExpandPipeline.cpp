@@ -26,7 +26,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
-#include "passes/pipeline/CarriedAccumulator.h"
 
 using namespace mlir;
 

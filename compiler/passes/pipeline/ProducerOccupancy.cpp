@@ -7,12 +7,12 @@
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "analysis/AxisInfo.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/StagedLoad.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/pipeline/CarriedAccumulator.h"
 
 using namespace mlir;
 
@@ -23,7 +23,7 @@ namespace {
 struct Demand {
   int64_t registers = 0, ofVectors = 0, bufferBytes = 0, otherBytes = 0;
   bool isWaitedFor = false;         ///< some accumulator is read before the iteration ends
-  bool carriesAccumulators = false; ///< waits for others can be deferred by one iteration
+  bool carriesAccumulators = false; ///< waits for several others can be deferred by one iteration
   std::optional<Location> at;       ///< of the first loop
 };
 
@@ -70,7 +70,7 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });
-  demand.carriesAccumulators |= !findAccumulatingMmas(loop).empty();
+  demand.carriesAccumulators |= carriedMmas(loop).size() > 1;
 }
 
 Demand loopDemand(func::FuncOp kernel) {

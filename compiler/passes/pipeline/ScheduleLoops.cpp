@@ -9,8 +9,8 @@
 //        1. A loop with one wgmma whose accumulator is carried defers its wait by one iteration.
 //        Its stage is then free one iteration later, so there is one stage more or, where that
 //        would cost a CTA per SM, a barrier before the copies.
-//        2. The patterns of CarriedAccumulator.h take one stage more, too, or copies are issued one
-//        iteration later.
+//        2. A loop of several, some of which can be in flight over the back edge (MmaWaits.h), takes
+//        one stage more, too, or copies are issued one iteration later.
 //        3. A loop whose operands have all been read when its MMA is complete takes one stage less,
 //        with such a barrier, where that lets another CTA fit.
 //        Where the stages of all loops do not fit into shared memory (SharedPlaces.h), but one
@@ -25,7 +25,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CarriedAccumulator.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -62,7 +61,7 @@ bool canCarryAccumulators(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Tar
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
-  const SmallVector<nv::AsyncMmaOpInterface> late = findCarriedMmas(loop);
+  const SmallVector<nv::AsyncMmaOpInterface> late = carriedMmas(loop);
   auto outlasts = [&](nv::AsyncMmaOpInterface mma) {
     return outlastsIteration(loop, mma.getRhs(), loads);
   };
