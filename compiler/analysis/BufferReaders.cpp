@@ -1,5 +1,6 @@
 //===- BufferReaders.cpp - which MMAs read a staged buffer ---------------------------------===//
 #include "analysis/BufferReaders.h"
+#include "ir/Machine.h"
 
 using namespace mlir;
 
@@ -25,6 +26,14 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
   return alloc &&
          (loop.isDefinedOutsideOfLoop(alloc) ||
           llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
+}
+
+bool lacksStagesToOverlap(nv::AsyncMmaOpInterface mma) {
+  const int64_t least = machineOf(mma).occupancy.stagesOfOverlap;
+  return llvm::any_of(mma.getBuffersRead(), [&](Value buffer) {
+    auto selected = viewedBuffer(buffer).getDefiningOp<nv::SelectStageOp>();
+    return selected && selected.getBuffer().getType().getDepth() < least;
+  });
 }
 
 namespace {

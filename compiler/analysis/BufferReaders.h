@@ -17,6 +17,10 @@ mlir::Value viewedBuffer(mlir::Value buffer);
 /// of one of `loads`, for which there is a circular buffer.
 bool outlastsIteration(mlir::scf::ForOp loop, mlir::Value buffer, llvm::ArrayRef<StagedLoad> loads);
 
+/// Whether a circular buffer that `mma` reads has too few stages for two iterations at once: while
+/// both read one, another must be filled.
+bool lacksStagesToOverlap(nv::AsyncMmaOpInterface mma);
+
 struct BufferReader {
   nv::AsyncMmaOpInterface mma;
   int operand;         ///< 0: A, 1: B

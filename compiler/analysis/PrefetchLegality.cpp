@@ -3,16 +3,13 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/PrefetchLegality.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/MotionLegality.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace pantile {
-
-bool isVolatileLoad(LoadOp load) {
-  return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
-}
 
 static bool containsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
 
@@ -42,7 +39,7 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
     if ((isa<StoreOp, AtomicRmwOp>(op) && !isNoAliasStore(loop, op, base)) ||
-        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && isVolatileLoad(load)))
+        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && !isStableLoad(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -59,7 +56,7 @@ static bool canPrefetchIndices(scf::ForOp loop, const AddressSlice &slice) {
         tile ? llvm::divideCeil(layoutOf(tile).numRegs() * storageBits(tile.getElementType()), 32)
              : 1;
     auto load = cast<LoadOp>(op);
-    if (isVolatileLoad(load) || memoryChange(loop, baseOf(load.getPtr())))
+    if (!isStableLoad(load) || memoryChange(loop, baseOf(load.getPtr())))
       return false;
   }
   return registers <= machineOf(loop).registers.carriedIndices &&
@@ -80,7 +77,7 @@ bool isIndirect(scf::ForOp loop, LoadOp load) {
 
 PrefetchCopy prefetchCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                             const AxisInfoAnalysis &axes) {
-  if (isVolatileLoad(load))
+  if (!isStableLoad(load))
     return {0, "it is volatile"};
   if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
       !matchPattern(load.getOther(), m_AnyZeroFloat()))

@@ -28,9 +28,6 @@ mlir::Operation *memoryChange(mlir::scf::ForOp loop, mlir::Value base);
 /// two programs in a CTA.
 bool isNoAliasStore(mlir::scf::ForOp loop, mlir::Operation *op, mlir::Value base);
 
-/// Whether `load` must read memory in program order: it is volatile, or has the modifier `.cv`.
-bool isVolatileLoad(LoadOp load);
-
 /// Whether `load` is indirect (gathered): its addresses depend on values that the loop loads.
 bool isIndirect(mlir::scf::ForOp loop, LoadOp load);
 

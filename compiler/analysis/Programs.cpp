@@ -1,5 +1,6 @@
 //===- Programs.cpp - see Programs.h ------------------------------------------------------===//
 #include "analysis/Programs.h"
+#include "analysis/MotionLegality.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -10,7 +11,7 @@ bool synchronises(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
   return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
          (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
-         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
+         (load && !isStableLoad(load));
 }
 
 namespace {

@@ -35,6 +35,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"
+#include "analysis/MotionLegality.h"
 #include "ir/Hints.h"
 #include "ir/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -92,7 +93,7 @@ public:
 
   std::optional<TmaAccess> buildLoad() {
     LoadOp load = staged.load;
-    if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv)
+    if (!isStableLoad(load))
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
         !matchPattern(load.getOther(), m_AnyZeroFloat()))

@@ -11,6 +11,7 @@
 //        scalars. No CTA exits before all have read the last exchange.
 //        An exchange costs about a microsecond, so rows that one CTA holds are not split.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MotionLegality.h"
 #include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +34,7 @@ RankedTensorType tileOf(Value value) { return dyn_cast<RankedTensorType>(value.g
 
 bool canSplit(Operation &op) {
   if (auto load = dyn_cast<LoadOp>(op))
-    return !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
+    return isStableLoad(load);
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return !tileOf(constant) || isa<SplatElementsAttr>(constant.getValue());
   return isa<StoreOp, BarrierOp, ProgramIdOp, NumProgramsOp, ArangeOp, SplatOp, ReduceOp>(op) ||

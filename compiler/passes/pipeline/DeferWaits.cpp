@@ -6,9 +6,7 @@
 //        1. An MMA that does not depend on the previous one moves before the wait for that one,
 //        with the selection of its stages.
 //        2. Each wait moves down to the first use of its accumulator, and the releases of stages
-//        move after the waits that preceded them. Neither move passes an operation that writes or
-//        frees shared memory or synchronises threads; a wait may pass stores into buffers that are
-//        allocated after its MMA.
+//        move after the waits that preceded them. MotionLegality.h says what they may pass.
 //        3. Small loads from global memory move before the first MMA.
 //        4. In a loop with one MMA, conversions of layouts that it does not need move from before it
 //        to behind it: they wait for other warps, which then costs no time of the tensor cores.
@@ -17,6 +15,7 @@
 //        return what they complete.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "analysis/MotionLegality.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
@@ -31,26 +30,6 @@ namespace pantile {
 #define GEN_PASS_DEF_DEFERWAITS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// Whether `op` neither changes shared memory nor synchronises threads.
-bool mayPass(Operation *op) {
-  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-         (isMemoryEffectFree(op) ||
-          isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op));
-}
-
-/// Whether a load from global memory may move before `op`: copies into shared memory do not change
-/// what it reads.
-bool mayReadBefore(Operation *op) {
-  return mayPass(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op);
-}
-
-bool isPlain(Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); }
-
-/// Whether `op` may be part of the selection of a stage or a view.
-bool isStageSelection(Operation *op) {
-  return isPlain(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
-}
 
 /// The MMAs of a loop body and their waits.
 class MmaOrder {
@@ -128,7 +107,7 @@ private:
       auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
       if (filled && !filled.getEmpty())
         moved.push_back(op);
-      else if (!mayPass(op) || readsRegistersOf(op, mma))
+      else if (!mayPass(mma, op))
         break;
       Operation *to = carriesAccumulators ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
@@ -145,25 +124,19 @@ private:
       op->moveBefore(place);
   }
 
-  /// Whether an ordinary instruction `op` would read registers of an MMA in flight.
-  static bool readsRegistersOf(Operation *op, nv::AsyncMmaOpInterface mma) {
-    Value held = mma.getHeldRegisters();
-    return held && !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op) &&
-           llvm::is_contained(op->getOperands(), held);
-  }
-
   /// Moves a load that takes few registers per thread before the first MMA.
   void readEarly(LoadOp load) {
     const int64_t few = machineOf(load).registers.earlyLoad;
-    if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv ||
-        registersOf(load.getResult()) > few || load->isBeforeInBlock(mmas.front()) ||
+    if (registersOf(load.getResult()) > few || load->isBeforeInBlock(mmas.front()) ||
         isForNext(load))
       return;
-    for (Operation *op = load->getPrevNode(); op != mmas.front(); op = op->getPrevNode())
-      if (!mayReadBefore(op))
+    for (Operation *op = load; op != mmas.front();) {
+      op = op->getPrevNode();
+      if (!mayPass(load, op))
         return;
+    }
     llvm::SetVector<Operation *> along;
-    if (collect(load, mmas.front(), along, isPlain))
+    if (collect(load, mmas.front(), along, hasNoEffects))
       for (Operation *op : along)
         op->moveBefore(mmas.front());
   }
@@ -183,20 +156,9 @@ private:
     auto isNext = [&](Operation *op) {
       return carriesAccumulators && isa<nv::AsyncMmaOpInterface>(op);
     };
-    while ((mayPass(place) || fillsLaterBuffer(place, wait)) && !uses(place) && !isNext(place))
+    while (mayPass(wait, place) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
-  }
-
-  /// Whether `op` is part of a store for a later MMA, into a buffer that is allocated after the MMA
-  /// of `wait` is issued.
-  bool fillsLaterBuffer(Operation *op, nv::MmaWaitOpInterface wait) {
-    if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
-      return true;
-    auto store = dyn_cast<nv::LocalStoreOp>(op);
-    Operation *buffer = store ? store.getBuffer().getDefiningOp<nv::AllocOp>() : nullptr;
-    return buffer && buffer->getBlock() == &block &&
-           wait.getValues()[0].getDefiningOp()->isBeforeInBlock(buffer);
   }
 
   scf::ForOp loop;
@@ -221,7 +183,7 @@ llvm::SetVector<Operation *> conversionsNotFor(nv::AsyncMmaOpInterface mma) {
         Operation *inBlock = mma->getBlock()->findAncestorOpInBlock(*user);
         if (inBlock && mma->isBeforeInBlock(inBlock))
           continue;
-        mayGo &= inBlock && isPlain(inBlock);
+        mayGo &= inBlock && hasNoEffects(inBlock);
         slice.insert(user);
       }
     if (mayGo)

@@ -2,7 +2,7 @@
 #include "passes/pipeline/LateStage.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
-#include "ir/Machine.h"
+#include "analysis/MotionLegality.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -29,10 +29,7 @@ bool LateStage::isLastConversion(Operation *op) const {
 //===- MMAs --------------------------------------------------------------------------------===//
 
 bool LateStage::sortMmas() {
-  for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    nv::MmaWaitOpInterface wait = movableWaitOf(mma);
-    if (!wait)
-      return false;
+  for (auto [mma, wait] : waitedMmas(loop)) {
     Value held = mma.getHeldRegisters();
     const bool isComputed = held && held.getDefiningOp() && !loop.isDefinedOutsideOfLoop(held);
     if (isComputed && addLate(mma, wait))
@@ -95,9 +92,8 @@ bool LateStage::findRescale(OpOperand &addend, Value accumulator) {
       Operation *op = use.getOwner();
       if (&use == &addend)
         continue;
-      if (op->getParentOp() != loop || op->getNumRegions() != 0 || op->getNumResults() != 1 ||
-          isa<nv::AsyncMmaOpInterface>(op) || !isMemoryEffectFree(op) ||
-          op->hasTrait<OpTrait::IsTerminator>())
+      if (op->getParentOp() != loop || op->getNumResults() != 1 ||
+          isa<nv::AsyncMmaOpInterface>(op) || !hasNoEffects(op))
         return false;
       if (found.insert(op))
         work.push_back(op->getResult(0));
@@ -111,26 +107,24 @@ bool LateStage::findRescale(OpOperand &addend, Value accumulator) {
 //===- barriers and effects ----------------------------------------------------------------===//
 
 bool LateStage::sortOthers() {
+  if (!mayOverlapStages(loop))
+    return false;
   for (Operation &op : loop.getBody()->without_terminator()) {
-    auto wait = dyn_cast<nv::MmaWaitOpInterface>(op);
-    auto mma = wait ? wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>()
-                    : nv::AsyncMmaOpInterface();
-    auto load = dyn_cast<LoadOp>(op);
     if (auto filled = dyn_cast<nv::MbarrierWaitOp>(op)) {
       const bool isLate = early.back()->isBeforeInBlock(&op);
-      if (filled.getEmpty() || !filled->isBeforeInBlock(mmas.front()))
+      if (!filled->isBeforeInBlock(mmas.front()))
         return false;
       (isLate ? lateBarriers : earlyBarriers).push_back(filled);
       if (isLate)
         late.insert(&op);
-    } else if (isa<nv::ReleaseOp>(op)) {
-      if (mmas.front()->isBeforeInBlock(&op))
+    } else if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op)) {
+      auto mma = wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>();
+      if (!mma)
+        return false;
+      if (contains(mma))
         late.insert(&op);
-    } else if (mma && contains(mma)) {
+    } else if (isa<nv::ReleaseOp>(op) && mmas.front()->isBeforeInBlock(&op)) {
       late.insert(&op);
-    } else if (load ? load.getIsVolatile() || load.getCache() == CacheModifier::Cv
-                    : !mma && !isa<nv::AsyncMmaOpInterface>(op) && !isMemoryEffectFree(&op)) {
-      return false;
     }
   }
   return !earlyBarriers.empty();
@@ -147,11 +141,9 @@ static Value circularBufferOf(Value selected) {
 /// Whether the circular buffer that `mma` reads has too few stages, where stage 0 waits, or may
 /// wait, for its stages.
 bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
-  Value view = viewedBuffer(mma.getRhs()), barriers;
-  Value buffers = circularBufferOf(view);
-  if (buffers == view || cast<nv::BufferType>(buffers.getType()).getDepth() >=
-                             machineOf(loop).occupancy.stagesOfOverlap)
+  if (!lacksStagesToOverlap(mma))
     return false;
+  Value buffers = circularBufferOf(viewedBuffer(mma.getRhs())), barriers;
   for (Operation *user : buffers.getUsers())
     if (auto selected = dyn_cast<nv::SelectStageOp>(user))
       for (Operation *writer : selected->getUsers())
@@ -182,8 +174,7 @@ bool LateStage::findStageSelection() {
       leaves.insert(value);
       continue;
     }
-    if (!op || !isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
-        llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    if (!op || !isStageSelection(op))
       return false;
     if (selection.insert(op))
       work.append(op->operand_begin(), op->operand_end());

@@ -14,8 +14,7 @@
 //           release after the first late MMA.
 //        5. Buffers: stage 1 reads nothing else than buffers, whose stages are selected by
 //           integers.
-//        6. Effects: no other operation has effects, except loads that are not volatile. So what
-//           they read does not change in the loop.
+//        6. Effects: as MotionLegality.h says for stages that run together.
 //        7. Depth: a circular buffer that stage 1 reads has at least three stages if stage 0 waits
 //           for it: two are in use while a third one is filled.
 //===------------------------------------------------------------------------------------===//

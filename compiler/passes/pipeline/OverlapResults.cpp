@@ -10,14 +10,14 @@
 //           wait alone. That wait is in stage 1.
 //        2. Stage 0: the operands of the MMAs are stages of buffers. Their selection, and all waits
 //           for full stages, are computed from integers of stage 0: from no result of an MMA.
-//        3. Effects: other operations are free of effects, or loads that are not volatile, or
-//           releases. So the order of the stages changes nothing that they read.
+//        3. Effects: as MotionLegality.h says for stages that run together.
 //        4. Depth: a stage of a buffer is released one iteration later. Two are in use while a
 //           third one is filled.
 //        5. Registers: a second result fits, with as many CTAs per SM as planned.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
+#include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Candidates.h"
 #include "ir/LoopSchedule.h"
@@ -55,21 +55,19 @@ public:
     const std::optional<APInt> trips = loop.getStaticTripCount();
     if (trips && trips->ult(2))
       return "it has one iteration";
-    for (nv::AsyncMmaOpInterface mma : mmas) {
-      if (!movableWaitOf(mma))
-        return "an MMA is waited for at once";
-      if (mma.getHeldRegisters())
-        return "a left operand is in registers";
-    }
+    if (waitedMmas(loop).empty())
+      return "an MMA is waited for at once";
+    if (llvm::any_of(mmas, [](auto mma) { return mma.getHeldRegisters() != nullptr; }))
+      return "a left operand is in registers";
     llvm::copy_if(loop.getBody()->getOps<nv::MbarrierWaitOp>(), std::back_inserter(barriers),
                   [](nv::MbarrierWaitOp wait) { return !wait.getEmpty(); });
     if (barriers.empty())
       return "no producer fills its buffers";
-    if (hasOtherEffects())
+    if (!mayOverlapStages(loop))
       return "the loop accesses memory other than by loads, or synchronises";
     if (!findIssue())
       return "its operands are selected by what the loop loads or computes with results";
-    return lacksStages() ? "the buffers have too few stages" : "";
+    return llvm::any_of(mmas, lacksStagesToOverlap) ? "the buffers have too few stages" : "";
   }
 
   /// 32-bit registers per thread of the expanded loop. A carried tile that is not updated in place,
@@ -133,20 +131,6 @@ private:
     return isa<nv::MmaWaitOpInterface, nv::ReleaseOp>(op) || isSelection(op);
   }
 
-  static bool isStableLoad(Operation &op) {
-    auto load = dyn_cast<LoadOp>(op);
-    return load && !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
-  }
-
-  bool hasOtherEffects() {
-    return llvm::any_of(loop.getBody()->without_terminator(), [&](Operation &op) {
-      const bool isKnown =
-          isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
-          llvm::is_contained(barriers, &op);
-      return !isKnown && !isStableLoad(op) && !isMemoryEffectFree(&op);
-    });
-  }
-
   /// Collects stage 0: the MMAs, the waits for full stages, and what they are computed from. False
   /// if that is more than integers and views of buffers.
   bool findIssue() {
@@ -163,23 +147,12 @@ private:
         Operation *source = operand.getDefiningOp();
         if (loop.isDefinedOutsideOfLoop(operand) || !source)
           continue;
-        if (!isMemoryEffectFree(source) || source->getNumRegions() != 0 ||
-            llvm::any_of(source->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+        if (!isStageSelection(source))
           return false;
         work.push_back(source);
       }
     }
     return true;
-  }
-
-  bool lacksStages() {
-    const int64_t least = machineOf(loop).occupancy.stagesOfOverlap;
-    return llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) {
-      return llvm::any_of(mma.getBuffersRead(), [&](Value buffer) {
-        auto selected = viewedBuffer(buffer).getDefiningOp<nv::SelectStageOp>();
-        return selected && selected.getBuffer().getType().getDepth() < least;
-      });
-    });
   }
 
   scf::ForOp loop;

@@ -17,6 +17,7 @@
 //        7. The last iteration loads from its own addresses again. If the loop carries tiles of
 //           pointers, that load is masked instead.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MotionLegality.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
 #include "ir/LoopSchedule.h"
@@ -42,8 +43,8 @@ bool mayWrite(scf::ForOp loop, Value base) {
       Value target = baseOf(store.getPtr());
       return target == base || !isKernelArgument(target);
     }
-    if (auto load = dyn_cast<LoadOp>(op))
-      return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
+    if (isa<LoadOp>(op))
+      return !isStableLoad(op);
     return op->getNumRegions() == 0 && !isMemoryEffectFree(op);
   };
   return loop.getBody()

@@ -1,0 +1,64 @@
+//===- MotionLegality.cpp - see MotionLegality.h --------------------------------------------===//
+#include "analysis/MotionLegality.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// Whether `op` neither changes shared memory nor synchronises threads.
+bool leavesSharedMemory(Operation *op) {
+  return hasNoEffects(op) ||
+         isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
+}
+
+/// Whether `op` is part of a store into a buffer that is allocated after `mma` is issued.
+bool fillsLaterBuffer(Operation *op, Operation *mma) {
+  if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
+    return true;
+  auto store = dyn_cast<nv::LocalStoreOp>(op);
+  Operation *buffer = store ? store.getBuffer().getDefiningOp<nv::AllocOp>() : nullptr;
+  return buffer && buffer->getBlock() == op->getBlock() && mma->isBeforeInBlock(buffer);
+}
+
+} // namespace
+
+bool hasNoEffects(Operation *op) {
+  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+         isMemoryEffectFree(op);
+}
+
+bool isStageSelection(Operation *op) {
+  return hasNoEffects(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+bool isStableLoad(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  return load && !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
+}
+
+bool mayPass(nv::AsyncMmaOpInterface mma, Operation *op) {
+  Value held = mma.getHeldRegisters();
+  const bool readsHeld = held && !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op) &&
+                         llvm::is_contained(op->getOperands(), held);
+  return leavesSharedMemory(op) && !readsHeld;
+}
+
+bool mayPass(nv::MmaWaitOpInterface wait, Operation *op) {
+  return leavesSharedMemory(op) || fillsLaterBuffer(op, wait.getValues()[0].getDefiningOp());
+}
+
+bool mayPass(LoadOp load, Operation *op) {
+  return isStableLoad(load) &&
+         (leavesSharedMemory(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op));
+}
+
+bool mayOverlapStages(scf::ForOp loop) {
+  return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
+    auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
+    return (filled && !filled.getEmpty()) || isStableLoad(&op) || isMemoryEffectFree(&op) ||
+           isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
+  });
+}
+
+} // namespace pantile

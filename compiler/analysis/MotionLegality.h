@@ -1,0 +1,43 @@
+//===- MotionLegality.h - what operations of a loop with MMAs may change places ------------===//
+// Needs: a loop body in which MMAs read buffers, and have waits.
+// Gives: whether an operation may be moved past another one, and whether two stages of an iteration
+//        may run together.
+// How:   only effects are looked at; what an operation reads and computes is for the caller.
+//        1. An operation without effects may stand anywhere between its operands and its users.
+//        2. An MMA may pass what neither changes shared memory nor synchronises threads, and reads
+//           no registers that it holds in flight. A wait may also pass stores into buffers that are
+//           allocated after its MMA was issued, which therefore does not read them.
+//        3. A load from global memory may also pass copies into shared memory and waits for them.
+//           It must be stable: it reads the same wherever it stands.
+//        4. Stages may run together if nothing else than MMAs, their waits, waits for full stages,
+//           releases and stable loads has effects. So nothing that they read changes in the loop.
+//===-----------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace pantile {
+
+/// Whether `op` has neither effects nor regions.
+bool hasNoEffects(mlir::Operation *op);
+
+/// Whether `op` has no effects and computes no tile, like the selection of a stage of a buffer: it may be
+/// computed again.
+bool isStageSelection(mlir::Operation *op);
+
+/// Whether `op` is a load that may be moved if nothing writes its memory.
+bool isStableLoad(mlir::Operation *op);
+
+/// Whether `mma` may be issued before `op` instead of after it.
+bool mayPass(nv::AsyncMmaOpInterface mma, mlir::Operation *op);
+
+/// Whether `wait`, which is for one MMA, may move after `op`.
+bool mayPass(nv::MmaWaitOpInterface wait, mlir::Operation *op);
+
+/// Whether `load` may be issued before `op` instead of after it.
+bool mayPass(LoadOp load, mlir::Operation *op);
+
+/// Whether one part of an iteration of `loop` may run together with another part of the next one.
+bool mayOverlapStages(mlir::scf::ForOp loop);
+
+} // namespace pantile
