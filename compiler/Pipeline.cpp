@@ -194,16 +194,13 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.need(createExpandLoops());  // later passes add operations, which have no stage
   passes.add(createPrefetchRows());  // where there is no loop to prefetch in
   passes.add(createDropDeadArgs());
+  passes.add(createDeferWaits()); // loops carry as little as they can by now
   const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "
                                                          "rescale their accumulators");
-  passes.add(createOverlapIterations(
-      {.rescaled = rescaled, .isLast = false})); // loops carry as little as they can by now
-  passes.need(createExpandLoops());              // later passes add operations, which have no stage
-  passes.add(createDeferWaits());                // in loops that stayed as they were
-  passes.add(createOverlapIterations(
-      {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
-  passes.add(createOverlapResults());           // of loops that no other schedule takes
-  passes.need(createExpandLoops());             // later passes add operations, which have no stage
+  passes.add(
+      createOverlapIterations({.rescaled = rescaled})); // of MMAs in the order of their needs
+  passes.add(createOverlapResults());                   // of loops that no other schedule takes
+  passes.need(createExpandLoops()); // later passes add operations, which have no stage
   const bool pairs = passes.offeredChoice("ping-pong-pairs", "within nv-ping-pong: also loops of "
                                                              "two MMAs, such as attention");
   if (passes.allows("barriers-before-loops"))

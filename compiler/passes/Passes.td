@@ -287,8 +287,7 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
     Without it the second MMAs wait for that computation. The choice `nv-overlap-dots` is for loops that rescale their accumulators, as attention does.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
-  let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">,
-                 Option<"isLast", "last", "bool", "true", "remark on loops that have too few registers">];
+  let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">];
 }
 def OverlapResults : Pass<"nv-overlap-results", "::mlir::ModuleOp"> {
   let summary = "Issue the MMAs of the next iteration before the results of this one are read";

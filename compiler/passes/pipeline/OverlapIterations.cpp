@@ -5,13 +5,15 @@
 //        gradients, that stage is stage 1, which nv-expand-loops runs one iteration later. Its MMAs
 //        are issued after those of the next iteration, so the tensor cores are busy while the
 //        values between the stages are computed.
-// How:   The order is that of the clusters. The expanded loop carries what the late stage of the
-//        iteration before reads: left operands, and the integers that select stages of buffers.
+// How:   The order is that of the clusters: what the MMAs of stage 0 need comes first, then the late
+//        MMAs, and then all else. The expanded loop carries what the late stage of the iteration
+//        before reads: left operands, and the integers that select stages of buffers.
 //        Accumulators are rescaled before the late MMAs, after those of the iteration before.
 //        Stages of buffers are waited for and released in the same order, so the producer does not
 //        change. No MMA is in flight over the back edge.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
+#include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Registers.h"
@@ -37,6 +39,7 @@ public:
 
   void run() {
     settle();
+    findIssue();
     setExpand(loop, /*copies=*/1);
     for (Operation &op : loop.getBody()->without_terminator()) {
       SmallVector<StagePlace> places;
@@ -66,7 +69,17 @@ private:
   Cluster earlyCluster(Operation *op) {
     if (stage.rescale.contains(op) || stage.isLastConversion(op))
       return Last;
-    return op->isBeforeInBlock(stage.firstWait) ? Issue : Rest;
+    return issue.contains(op) ? Issue : Rest;
+  }
+
+  /// Collects what has effects before the first wait, such as the MMAs of stage 0, and what that
+  /// needs. All else, such as masks of the results, is computed while MMAs are in flight.
+  void findIssue() {
+    for (Operation *op = stage.firstWait->getPrevNode(); op; op = op->getPrevNode())
+      if (!hasNoEffects(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
+            return issue.contains(loop.getBody()->findAncestorOpInBlock(*user));
+          }))
+        issue.insert(op);
   }
 
   static Cluster lateCluster(Operation *op) {
@@ -123,6 +136,7 @@ private:
 
   LateStage &stage;
   scf::ForOp loop;
+  llvm::DenseSet<Operation *> issue; ///< operations of cluster `Issue`
 };
 
 /// Whether registers suffice: accumulators of both stages and left operands are live at once, and
@@ -158,10 +172,9 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
       if (!stage.find() || (!rescaled && !stage.rescale.empty()))
         continue;
       if (!fitsRegisters(stage, target->machine(), warps)) {
-        if (isLast)
-          remarkMissed(loop.getLoc(), Technique::Pipelining)
-              << "MMAs of two iterations are not in flight together: accumulators and left "
-                 "operands take too many registers";
+        remarkMissed(loop.getLoc(), Technique::Pipelining)
+            << "MMAs of two iterations are not in flight together: accumulators and left operands "
+               "take too many registers";
         continue;
       }
       remarkApplied(loop.getLoc(), Technique::Pipelining)
