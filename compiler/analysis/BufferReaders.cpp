@@ -1,5 +1,6 @@
 //===- BufferReaders.cpp - which MMAs read a staged buffer ---------------------------------===//
 #include "analysis/BufferReaders.h"
+#include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
 
 using namespace mlir;
@@ -21,6 +22,22 @@ Value viewedBuffer(Value buffer) {
   return buffer;
 }
 
+BufferStage stageOf(Value view) {
+  view = viewedBuffer(view);
+  auto selected = view.getDefiningOp<nv::SelectStageOp>();
+  return selected ? BufferStage{selected.getBuffer(), selected.getIndex()} : BufferStage{view, {}};
+}
+
+Value barriersOf(Value buffer) {
+  for (Operation *stage : buffer.getUsers())
+    if (isa<nv::SelectStageOp>(stage))
+      for (Operation *user : stage->getUsers())
+        if (auto copy = dyn_cast<nv::TmaLoadOp>(user);
+            copy && copy.getBuffer() == stage->getResult(0))
+          return stageOf(copy.getBarrier()).buffer;
+  return {};
+}
+
 bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
   auto alloc = viewedBuffer(buffer).getDefiningOp<nv::AllocOp>();
   return alloc &&
@@ -31,9 +48,16 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
 bool lacksStagesToOverlap(nv::AsyncMmaOpInterface mma) {
   const int64_t least = machineOf(mma).occupancy.stagesOfOverlap;
   return llvm::any_of(mma.getBuffersRead(), [&](Value buffer) {
-    auto selected = viewedBuffer(buffer).getDefiningOp<nv::SelectStageOp>();
-    return selected && selected.getBuffer().getType().getDepth() < least;
+    const BufferStage read = stageOf(buffer);
+    return read.index && cast<nv::BufferType>(read.buffer.getType()).getDepth() < least;
   });
+}
+
+nv::AsyncMmaOpInterface deferrableMma(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+  nv::AsyncMmaOpInterface mma = loneAccumulation(loop);
+  const bool outlasts = mma && outlastsIteration(loop, mma.getLhs(), loads) &&
+                        outlastsIteration(loop, mma.getRhs(), loads);
+  return outlasts ? mma : nv::AsyncMmaOpInterface();
 }
 
 namespace {

@@ -13,6 +13,17 @@ bool forEachUse(mlir::Value buffer, llvm::function_ref<bool(mlir::OpOperand &)> 
 /// The buffer of which `buffer` is a view; else `buffer` itself.
 mlir::Value viewedBuffer(mlir::Value buffer);
 
+/// A stage of a circular buffer; `index` is null if `buffer` is a buffer of one stage.
+struct BufferStage {
+  mlir::Value buffer, index;
+};
+
+/// The stage that `view` is, or is a view of.
+BufferStage stageOf(mlir::Value view);
+
+/// The mbarriers of a circular buffer that TMA fills; else null.
+mlir::Value barriersOf(mlir::Value buffer);
+
 /// Whether the next iteration of `loop` does not overwrite `buffer`: it is loop-invariant, or that
 /// of one of `loads`, for which there is a circular buffer.
 bool outlastsIteration(mlir::scf::ForOp loop, mlir::Value buffer, llvm::ArrayRef<StagedLoad> loads);
@@ -20,6 +31,10 @@ bool outlastsIteration(mlir::scf::ForOp loop, mlir::Value buffer, llvm::ArrayRef
 /// Whether a circular buffer that `mma` reads has too few stages for two iterations at once: while
 /// both read one, another must be filled.
 bool lacksStagesToOverlap(nv::AsyncMmaOpInterface mma);
+
+/// The only MMA in `loop`, if its wait can be deferred by one iteration: it adds to a carried
+/// accumulator, and the next iteration does not overwrite its operands.
+nv::AsyncMmaOpInterface deferrableMma(mlir::scf::ForOp loop, llvm::ArrayRef<StagedLoad> loads);
 
 struct BufferReader {
   nv::AsyncMmaOpInterface mma;

@@ -90,8 +90,7 @@ int64_t registersOfMmas(func::FuncOp kernel) {
 CtaDemand demandOf(func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   CtaDemand demand;
-  const bool isPersistent = &programBody(kernel) != &kernel.getBody().front();
-  demand.sharedBytes = scratchWithLiveBuffers(kernel, isPersistent);
+  demand.sharedBytes = scratchWithLiveBuffers(kernel, /*isPersistent=*/!!programLoop(kernel));
   kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += bufferBytes(alloc.getType()); });
   demand.registersOfThread = registersOfMmaLoops(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + Launch::of(module).producerWarps;

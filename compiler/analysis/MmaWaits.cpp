@@ -1,5 +1,6 @@
 //===- MmaWaits.cpp - see MmaWaits.h ------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "ir/FindOps.h"
 
 using namespace mlir;
 

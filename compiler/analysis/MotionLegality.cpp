@@ -6,12 +6,6 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Whether `op` neither changes shared memory nor synchronises threads.
-bool leavesSharedMemory(Operation *op) {
-  return hasNoEffects(op) ||
-         isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
-}
-
 /// Whether `op` is part of a store into a buffer that is allocated after `mma` is issued.
 bool fillsLaterBuffer(Operation *op, Operation *mma) {
   if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
@@ -26,6 +20,11 @@ bool fillsLaterBuffer(Operation *op, Operation *mma) {
 bool hasNoEffects(Operation *op) {
   return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
          isMemoryEffectFree(op);
+}
+
+bool leavesSharedMemory(Operation *op) {
+  return hasNoEffects(op) ||
+         isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
 }
 
 bool isStageSelection(Operation *op) {

@@ -21,6 +21,9 @@ namespace pantile {
 /// Whether `op` has neither effects nor regions.
 bool hasNoEffects(mlir::Operation *op);
 
+/// Whether `op` neither changes shared memory nor synchronises threads.
+bool leavesSharedMemory(mlir::Operation *op);
+
 /// Whether `op` has no effects and computes no tile, like the selection of a stage of a buffer: it may be
 /// computed again.
 bool isStageSelection(mlir::Operation *op);

@@ -6,6 +6,7 @@
 #include "analysis/LoopChannels.h"
 #include "analysis/ProgramValues.h"
 #include "analysis/Programs.h"
+#include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -17,14 +18,10 @@ namespace {
 /// Whether `loop` uses tiles: the time of other loops is negligible.
 bool worksOnTiles(Operation *loop) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
-  return loop
-      ->walk([&](Operation *op) {
-        return llvm::any_of(op->getOperandTypes(), isTile) ||
-                       llvm::any_of(op->getResultTypes(), isTile)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return findOp(loop, [&](Operation *op) {
+    return llvm::any_of(op->getOperandTypes(), isTile) ||
+           llvm::any_of(op->getResultTypes(), isTile);
+  });
 }
 
 /// What the iterations of a loop read.

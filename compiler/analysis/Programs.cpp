@@ -14,6 +14,8 @@ bool synchronises(Operation *op) {
          (load && !isStableLoad(load));
 }
 
+bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || synchronises(op); }
+
 namespace {
 /// The first operation that `value` is computed from for which `wanted` holds.
 Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
@@ -45,12 +47,20 @@ Operation *unevenBound(scf::ForOp loop) {
       loop, [](Operation *op) { return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0; });
 }
 
+func::FuncOp onlyFunction(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  return llvm::hasSingleElement(functions) ? *functions.begin() : func::FuncOp();
+}
+
+scf::ForOp programLoop(func::FuncOp kernel) {
+  auto loops = kernel.getBody().front().getOps<scf::ForOp>();
+  auto it = llvm::find_if(loops, [](scf::ForOp loop) { return loop->hasAttr(names::programs); });
+  return it == loops.end() ? scf::ForOp() : *it;
+}
+
 Block &programBody(func::FuncOp kernel) {
-  Block &entry = kernel.getBody().front();
-  for (auto loop : entry.getOps<scf::ForOp>())
-    if (loop->hasAttr(names::programs))
-      return *loop.getBody();
-  return entry;
+  scf::ForOp loop = programLoop(kernel);
+  return loop ? *loop.getBody() : kernel.getBody().front();
 }
 
 } // namespace pantile

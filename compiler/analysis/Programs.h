@@ -8,6 +8,7 @@
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace pantile {
 
@@ -19,6 +20,9 @@ constexpr llvm::StringLiteral programs = "nv.programs"; // unit, on the scf.for 
 /// the program runs: atomics, barriers, volatile loads, asserts and prints.
 bool synchronises(mlir::Operation *op);
 
+/// Whether loads must not move before `op`: it writes memory, or synchronises.
+bool ordersLoads(mlir::Operation *op);
+
 /// The first operation that a bound of `loop` is computed from for which `wanted` holds; null if
 /// there is none.
 mlir::Operation *findInBounds(mlir::scf::ForOp loop,
@@ -27,6 +31,12 @@ mlir::Operation *findInBounds(mlir::scf::ForOp loop,
 /// An operation because of which programs may run `loop` for different numbers of iterations; null
 /// if the arguments alone decide.
 mlir::Operation *unevenBound(mlir::scf::ForOp loop);
+
+/// The only function of `module`; null if there are several, or none.
+mlir::func::FuncOp onlyFunction(mlir::ModuleOp module);
+
+/// The loop over programs; null if `kernel` is not persistent.
+mlir::scf::ForOp programLoop(mlir::func::FuncOp kernel);
 
 /// What one program does: the body of the loop over programs, or of the kernel.
 mlir::Block &programBody(mlir::func::FuncOp kernel);

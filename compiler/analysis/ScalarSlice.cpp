@@ -2,6 +2,7 @@
 #include "analysis/ScalarSlice.h"
 #include "analysis/Programs.h"
 #include "analysis/StagedLoad.h"
+#include "ir/FindOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,14 +13,6 @@ namespace {
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-bool ordersLoads(Operation &op) {
-  return op
-      .walk([](Operation *inner) {
-        return isa<StoreOp>(inner) || synchronises(inner) ? WalkResult::interrupt()
-                                                          : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
 } // namespace
 
 bool isCommon(Operation *op) {
@@ -32,7 +25,7 @@ ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayHoistLoads) {
   if (!mayHoistLoads)
     return;
   for (Operation &op : kernel.getBody().front()) {
-    if (ordersLoads(op))
+    if (findOp(&op, ordersLoads))
       break;
     if (auto load = dyn_cast<LoadOp>(op); load && !isTile(load.getResult()))
       early.insert(load);

@@ -23,6 +23,25 @@ SmallVector<StagedLoad> findStagedLoads(scf::ForOp loop) {
   return found;
 }
 
+nv::BufferType stageFor(RankedTensorType tile, int fastest, int mostSpan) {
+  SmallVector<int> order{fastest};
+  for (int d = tile.getRank() - 1; d >= 0; --d)
+    if (d != fastest)
+      order.push_back(d);
+  SharedLayout shared =
+      SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
+  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), SmallVector<int32_t>(order),
+                                      std::min(shared.swizzle(), mostSpan));
+  return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
+}
+
+int64_t stageBytesOf(ArrayRef<StagedLoad> loads) {
+  int64_t bytes = 0;
+  for (StagedLoad load : loads)
+    bytes += load.alloc.getType().getStageBytes();
+  return bytes;
+}
+
 std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots, bool upToLoads) {
   AddressSlice slice;
   SmallVector<Value> work(roots);

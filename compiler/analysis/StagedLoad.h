@@ -10,14 +10,13 @@
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral prefetch = "nv.prefetch"; // i32, on nv.local_store
-constexpr llvm::StringLiteral distance =
-    "nv.distance"; // i32, on scf.for: how many iterations early copies are issued
-constexpr llvm::StringLiteral depth = "nv.depth"; // i32, on scf.for: stages of each circular buffer
-constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: MMAs in flight
 constexpr llvm::StringLiteral circularBuffer =
     "nv.circular_buffer"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names
+
+/// A buffer of one stage for `tile`, with elements along `fastest` contiguous and the widest swizzle
+/// up to `mostSpan`.
+nv::BufferType stageFor(mlir::RankedTensorType tile, int fastest, int mostSpan = 128);
 
 struct StagedLoad {
   LoadOp load;
@@ -30,6 +29,9 @@ int stagesOf(mlir::scf::ForOp loop);
 
 /// The staged loads of `loop`'s own body, in order.
 llvm::SmallVector<StagedLoad> findStagedLoads(mlir::scf::ForOp loop);
+
+/// The bytes of one stage of each of `loads`.
+int64_t stageBytesOf(llvm::ArrayRef<StagedLoad> loads);
 
 /// What the addresses of later iterations depend on: operations of the body, and the loop-carried
 /// values that they read, with how these advance. Empty optional: an operation of the slice has an

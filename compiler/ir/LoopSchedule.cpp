@@ -15,18 +15,21 @@ ArrayRef<int32_t> numbers(Operation *op, StringRef name) {
 
 } // namespace
 
-void setStages(Operation *op, ArrayRef<StagePlace> places) {
-  SmallVector<int32_t> stages, clusters;
-  for (StagePlace place : places) {
-    stages.push_back(place.stage);
-    clusters.push_back(place.cluster);
+void setSchedule(scf::ForOp loop, Expansion expansion,
+                 llvm::function_ref<SmallVector<StagePlace>(Operation *)> placesOf) {
+  Builder b(loop.getContext());
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    SmallVector<int32_t> stages, clusters;
+    for (StagePlace place : placesOf(&op)) {
+      stages.push_back(place.stage);
+      clusters.push_back(place.cluster);
+    }
+    op.setAttr(names::stage, b.getDenseI32ArrayAttr(stages));
+    op.setAttr(names::cluster, b.getDenseI32ArrayAttr(clusters));
   }
-  op->setAttr(names::stage, DenseI32ArrayAttr::get(op->getContext(), stages));
-  op->setAttr(names::cluster, DenseI32ArrayAttr::get(op->getContext(), clusters));
-}
-
-void setExpand(scf::ForOp loop, int copies) {
-  loop->setAttr(names::expand, Builder(loop).getI32IntegerAttr(copies));
+  loop->setAttr(names::expand, b.getI32IntegerAttr(expansion == Expansion::Unrolled ? 2 : 1));
+  if (expansion == Expansion::Predicated)
+    loop->setAttr(names::predicated, b.getUnitAttr());
 }
 
 int64_t copiesIn(scf::ForOp loop) {
@@ -137,6 +140,24 @@ bool takesPredicate(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
   return load ? !load.getIsVolatile()
               : isa<nv::CopyAsyncOp, nv::CommitOp>(op) || isMemoryEffectFree(op);
+}
+
+LogicalResult verifyCopies(Operation *op, NamedAttribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  auto is = [&](std::initializer_list<int64_t> allowed) {
+    return number && llvm::is_contained(allowed, number.getInt());
+  };
+  if (attribute.getName() == names::prefetch)
+    return isa<nv::LocalStoreOp>(op) && is({4, 8, 16})
+               ? success()
+               : op->emitError("`nv.prefetch` is 4, 8 or 16 on an nv.local_store");
+  for (StringRef name : {names::distance, names::depth, names::inFlight})
+    if (!isa<scf::ForOp>(op) || !op->hasAttrOfType<IntegerAttr>(name))
+      return op->emitError(
+          "`nv.distance`, `nv.depth` and `nv.in_flight` are numbers of an scf.for");
+  if (attribute.getName() == names::inFlight ? !is({0, 1}) : number.getInt() < 1)
+    return op->emitError("`nv.distance` and `nv.depth` are positive, `nv.in_flight` is 0 or 1");
+  return success();
 }
 
 static LogicalResult verifyStages(Operation *op) {

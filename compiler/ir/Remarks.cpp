@@ -33,6 +33,14 @@ mlir::InFlightDiagnostic remarkMissed(mlir::Location at, Technique technique) {
   return remark(at, Remark::Kind::Missed, technique);
 }
 
+void remarkMissed(Technique technique, const llvm::Twine &what, const Refusal &refusal,
+                  const char *note) {
+  mlir::InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), technique);
+  remark << what << ": " << refusal.reason;
+  if (refusal.culprit)
+    remark.attachNote(refusal.culprit->getLoc()) << note;
+}
+
 Technique techniqueOf(mlir::Diagnostic &remark) {
   return static_cast<Technique>(metadata(remark, 1, static_cast<uint64_t>(Technique::Other)));
 }

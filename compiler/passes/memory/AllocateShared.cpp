@@ -6,14 +6,15 @@
 //        times. To save such barriers, small scratch gets bytes of its own where shared memory is
 //        plentiful; scratch in loops gets them wherever as many CTAs still fit an SM.
 //===-------------------------------------------------------------------------------===//
+#include "analysis/LoopChannels.h"
 #include "analysis/SharedPlaces.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "passes/Passes.h"
 #include "support/Target.h"
 
@@ -24,15 +25,11 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-bool isInLoop(Operation *op) {
-  return op->getParentOfType<scf::ForOp>() || op->getParentOfType<scf::WhileOp>();
-}
-
 /// Makes the smallest scratch live throughout the kernel, `most` bytes in all.
 void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t most,
                           bool inLoopsAlone) {
   for (SharedPlace &next : llvm::reverse(smallestLast)) {
-    if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !isInLoop(next.op)))
+    if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !loopAround(next.op)))
       continue;
     most -= static_cast<int64_t>(llvm::alignTo(next.bytes, next.alignment));
     if (most < 0)

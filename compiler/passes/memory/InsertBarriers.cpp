@@ -17,8 +17,8 @@
 //        Circular buffers: ExpandPipeline orders their accesses. Only their allocation, their
 //        deallocation and MMAs in flight count here.
 //===-------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "analysis/Scratch.h"
-#include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -85,14 +85,7 @@ void awaitMmas(Open &open, unsigned pending) {
   open = waited;
 }
 
-nv::AllocOp allocOf(Value buffer) {
-  while (Operation *op = buffer.getDefiningOp()) {
-    if (auto alloc = dyn_cast<nv::AllocOp>(op))
-      return alloc;
-    buffer = op->getOperand(0); // nv.select_stage, nv.buffer_trans
-  }
-  return {};
-}
+nv::AllocOp allocOf(Value buffer) { return stageOf(buffer).buffer.getDefiningOp<nv::AllocOp>(); }
 
 Access bytesOf(nv::AllocOp alloc, bool write) {
   int64_t begin = *alloc.getOffset();
@@ -175,12 +168,10 @@ Effects effectsOf(Operation *op) {
     effects.containsBarrier = !perWarp;
   } else if (isa<nv::BarrierOp, BarrierOp>(op)) {
     effects.containsBarrier = true;
-  } else if (auto alloc = dyn_cast<nv::AllocOp>(op);
-             alloc && alloc->hasAttr(names::circularBuffer)) {
-    effects.before.push_back(bytesOf(alloc, true));
-  } else if (auto dealloc = dyn_cast<nv::DeallocOp>(op);
-             dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::circularBuffer)) {
-    effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
+  } else if (isa<nv::AllocOp, nv::DeallocOp>(op)) {
+    nv::AllocOp alloc = allocOf(isa<nv::AllocOp>(op) ? op->getResult(0) : op->getOperand(0));
+    if (alloc->hasAttr(names::circularBuffer))
+      effects.before.push_back(bytesOf(alloc, true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
     addStore(effects, store.getBuffer());
   } else if (auto round = dyn_cast<nv::RoundBufferOp>(op)) {

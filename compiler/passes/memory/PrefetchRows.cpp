@@ -13,13 +13,13 @@
 //===---------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "analysis/StagedLoad.h"
+#include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
+#include "ir/Numbers.h"
 #include "ir/Remarks.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "passes/Passes.h"
@@ -110,14 +110,6 @@ bool isReduced(Value value) {
 int64_t bytesOf(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getType());
   return tile.getNumElements() * storageBits(tile.getElementType()) / 8;
-}
-
-bool hasLoops(func::FuncOp kernel) {
-  return kernel
-      ->walk([](Operation *op) {
-        return isa<LoopLikeOpInterface>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 /// Whether `loop` is a grid-stride loop: its step is the number of programs.
@@ -252,10 +244,6 @@ int64_t bytesOf(ArrayRef<Row> rows) {
   return bytes;
 }
 
-Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate, Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, predicate, x, y);
-}
-
 /// Prefetches `rows` of the later program or iteration `what` if `exists` is true.
 void prefetch(OpBuilder &b, ArrayRef<Row> rows, Value exists, LaterRow later, const Twine &what) {
   for (const auto &[row, layout] : rows) {
@@ -282,11 +270,11 @@ void prefetchLaterProgram(ArrayRef<Row> rows) {
   Type i32 = b.getI32Type();
   Value number = ProgramIdOp::create(b, loc, i32, 0);
   Value count = NumProgramsOp::create(b, loc, i32, 0);
-  Value step = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(distance));
+  Numbers n(b, loc);
+  Value step = n.of(distance);
   // The id of a program that does not exist may be beyond the last integer.
-  Value exists = compare(b, loc, arith::CmpIPredicate::slt, number,
-                         arith::SubIOp::create(b, loc, count, step));
-  LaterRow later(b, {}, arith::AddIOp::create(b, loc, number, step));
+  Value exists = n.less(number, n.sub(count, step));
+  LaterRow later(b, {}, n.add(number, step));
   prefetch(b, rows, exists, later, "the program " + Twine(distance) + " after this one");
 }
 
@@ -311,21 +299,21 @@ void prefetchNextIteration(scf::ForOp loop, ArrayRef<Row> rows) {
   b.setInsertionPointAfter(last);
   Value counter = loop.getInductionVar(), step = loop.getStep();
   // The counter plus a step may lie beyond the last integer.
-  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), counter);
-  Value exists = compare(b, loc, arith::CmpIPredicate::ugt, left, step);
+  Numbers n(b, loc);
+  Value exists = n.compare(arith::CmpIPredicate::ugt, n.sub(loop.getUpperBound(), counter), step);
   const int64_t bytes = bytesOf(rows) * (1 + prefetchDistance(last, loop));
   // With a larger step, the rows are evicted from L2 before the loop reads them.
   const int64_t mostSteps = machineOf(last).memory.residentRows / bytes;
   Value most = arith::ConstantOp::create(b, loc, b.getIntegerAttr(step.getType(), mostSteps));
-  Value fits = compare(b, loc, arith::CmpIPredicate::sle, step, most);
-  LaterRow later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
-  prefetch(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");
+  Value fits = n.compare(arith::CmpIPredicate::sle, step, most);
+  LaterRow later(b, {loop}, n.add(counter, step));
+  prefetch(b, rows, n.both(exists, fits), later, "the next iteration");
 }
 
 void prefetchRows(func::FuncOp kernel) {
   const AxisInfoAnalysis axes(kernel);
   Block &body = kernel.getBody().front();
-  if (!hasLoops(kernel)) {
+  if (!containsOp<LoopLikeOpInterface>(kernel)) {
     // Programs that load two rows, such as a row and its residual, keep memory busy.
     if (const SmallVector<Row> rows = rowsOf(body, {}, axes); rows.size() == 1)
       prefetchLaterProgram(rows);

@@ -7,6 +7,7 @@
 //        with the rows that other CTAs stream. One such CTA fills the registers of an SM and leaves
 //        most of the shared memory unused. So half of the live registers are spilled there.
 //===---------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
 #include "ir/Launch.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -51,14 +52,14 @@ int64_t mostRegisters(func::FuncOp kernel) {
 struct SpillToSharedPass : impl::SpillToSharedBase<SpillToSharedPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    func::FuncOp kernel = onlyFunction(module);
     const auto target = Target::parse(moduleTarget(module));
     Launch launch = Launch::of(module);
-    if (kernels.size() != 1 || !target || launch.producerWarps != 0)
+    if (!kernel || !target || launch.producerWarps != 0)
       return markAllAnalysesPreserved();
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
-    const int64_t live = mostRegisters(kernels[0]);
+    const int64_t live = mostRegisters(kernel);
     if (live + target->machine().registers.overheadWithoutMma <= registers)
       return markAllAnalysesPreserved();
     const int64_t offset = llvm::alignTo(launch.sharedBytes, 128);

@@ -13,10 +13,9 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MotionLegality.h"
 #include "ir/Launch.h"
+#include "ir/Numbers.h"
 #include "ir/Remarks.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
@@ -98,10 +97,9 @@ private:
     const Location loc = range.getLoc();
     range.setEnd(range.getStart() + part);
     b.setInsertionPointAfter(range);
-    Value distance = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(part));
-    Value start = arith::MulIOp::create(b, loc, rank, distance);
-    Value starts = SplatOp::create(b, loc, range.getType(), start);
-    Value own = arith::AddIOp::create(b, loc, starts, range);
+    Numbers n(b, loc);
+    Value start = n.mul(rank, n.of(part));
+    Value own = n.add(SplatOp::create(b, loc, range.getType(), start), range);
     range.getResult().replaceUsesWithIf(
         own, [&](OpOperand &use) { return use.getOwner() != own.getDefiningOp(); });
   }
@@ -144,10 +142,10 @@ private:
   void storeOnce(StoreOp store) {
     const Location loc = store.getLoc();
     b.setInsertionPoint(store);
-    Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-    Value mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rank, zero);
+    Numbers n(b, loc);
+    Value mask = n.equal(rank, n.of(0));
     if (store.getMask())
-      mask = arith::AndIOp::create(b, loc, store.getMask(), mask);
+      mask = n.both(store.getMask(), mask);
     store.getMaskMutable().assign(mask);
   }
 
@@ -173,22 +171,21 @@ private:
 struct SplitOverClusterPass : impl::SplitOverClusterBase<SplitOverClusterPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    func::FuncOp kernel = onlyFunction(module);
     const auto target = Target::parse(moduleTarget(module));
-    if (kernels.size() != 1 || !target || !target->hasClusters() ||
-        !llvm::hasSingleElement(kernels[0].getBody()))
+    if (!kernel || !target || !target->hasClusters() || !llvm::hasSingleElement(kernel.getBody()))
       return markAllAnalysesPreserved();
-    const int64_t length = rowLength(kernels[0]);
+    const int64_t length = rowLength(kernel);
     const MachineModel &machine = target->machine();
     if (length < machine.tiles.leastRowOfCluster)
       return markAllAnalysesPreserved();
     const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
     const int64_t ctas = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
-    ClusterSplitter(kernels[0], length, ctas).run();
+    ClusterSplitter(kernel, length, ctas).run();
     Launch launch = Launch::of(module);
     launch.ctasPerProgram = ctas;
     launch.storeOn(module);
-    remarkApplied(kernels[0].getLoc(), Technique::Persistence)
+    remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "each program is split over a cluster of " << ctas
         << " CTAs, with a part of the row each";
   }

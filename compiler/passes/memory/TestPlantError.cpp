@@ -6,7 +6,7 @@
 // How:   A kind is a function that makes the mistake in an operation where that is possible; a
 //        trial only says whether it is. So passes have no code for mistakes.
 //===-------------------------------------------------------------------------------===//
-#include "analysis/StagedLoad.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -14,9 +14,11 @@
 //        programs that the sums are there.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
+#include "analysis/LoopChannels.h"
 #include "analysis/Programs.h"
 #include "analysis/Scratch.h"
 #include "analysis/SharedPlaces.h"
+#include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Remarks.h"
 #include "layout/WarpBoxes.h"
@@ -54,12 +56,6 @@ Value pointerOf(Operation *op) {
     return op->getOperand(0);
   auto atomic = dyn_cast<AtomicRmwOp>(op);
   return atomic ? atomic.getPtr() : Value();
-}
-
-/// Whether `base` is an argument of the kernel: different arguments count as different memory.
-bool isArgument(Value base) {
-  auto arg = dyn_cast<BlockArgument>(base);
-  return arg && isa<func::FuncOp>(arg.getOwner()->getParentOp());
 }
 
 /// Whether `op` is a layout conversion that is not needed once the store after it is converted.
@@ -156,10 +152,9 @@ private:
   }
 
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
-    InFlightDiagnostic remark = remarkMissed(store->getLoc(), Technique::TensorMaps);
-    remark << (store.adds() ? "atomic add" : "store") << " is not converted to TMA: " << reason;
-    if (culprit && culprit != store)
-      remark.attachNote(culprit->getLoc()) << "here";
+    const char *what = store.adds() ? "atomic add" : "store";
+    remarkMissed(Technique::TensorMaps, what + Twine(" is not converted to TMA"),
+                 {store, culprit == store ? nullptr : culprit, reason.str()});
     return std::nullopt;
   }
 
@@ -172,7 +167,7 @@ private:
       return refuse(store, "its elements have neither 16 nor 32 bits");
     if (!store.isPlain())
       return refuse(store, "it has a cache modifier or an eviction policy");
-    if (Operation *loop = loopAround(store); loop && !store.adds())
+    if (Operation *loop = ownLoopAround(store); loop && !store.adds())
       return refuse(store, "it is in a loop", loop);
     if (Operation *reader = store.adds() ? synchronisation() : laterReader(store))
       return refuse(store, "a later operation may read what it writes", reader);
@@ -184,11 +179,9 @@ private:
   }
 
   /// The innermost loop of the kernel's own around `op`; null if there is none.
-  Operation *loopAround(Operation *op) {
-    for (Operation *around = op->getParentOp(); around != kernel; around = around->getParentOp())
-      if (isa<LoopLikeOpInterface>(around) && !around->hasAttr(names::programs))
-        return around;
-    return nullptr;
+  Operation *ownLoopAround(Operation *op) {
+    Operation *loop = loopAround(op);
+    return loop == programLoop(kernel) ? nullptr : loop;
   }
 
   /// Whether a tile's rows begin and end on 16 bytes. The host checks extents that are not
@@ -232,38 +225,31 @@ private:
   /// An operation of the same program after `store` that reads memory. Other programs are not
   /// ordered with it.
   Operation *laterReader(Operation *store) {
-    Operation *found = nullptr;
     Block &program = programBody(kernel);
     for (Operation *at = store;; at = at->getParentOp()) {
-      for (Operation *next = at->getNextNode(); next && !found; next = next->getNextNode())
-        next->walk([&](Operation *inner) { found = !found && reads(inner) ? inner : found; });
-      if (found || at->getBlock() == &program || at->getParentOp() == kernel)
-        return found;
+      for (Operation *next = at->getNextNode(); next; next = next->getNextNode())
+        if (Operation *found = findOp(next, reads))
+          return found;
+      if (at->getBlock() == &program || at->getParentOp() == kernel)
+        return nullptr;
     }
   }
 
   /// An operation that could signal to other programs that a sum is there.
   Operation *synchronisation() {
-    Operation *found = nullptr;
-    kernel.walk([&](Operation *op) {
-      found = !found && synchronises(op) && !isRelaxedSum(op) ? op : found;
-    });
-    return found;
+    return findOp(kernel, [](Operation *op) { return synchronises(op) && !isRelaxedSum(op); });
   }
 
   /// Another access through the pointer of `store`. Sums to one location may come in any order.
   Operation *otherAccess(Write store) {
     const Value own = baseOf(affine, store.pointer());
-    Operation *found = nullptr;
-    kernel.walk([&](Operation *op) {
+    return findOp(kernel, [&](Operation *op) {
       Value ptr = pointerOf(op);
-      if (found || op == store || !ptr || (store.adds() && isRelaxedSum(op)))
-        return;
+      if (op == store || !ptr || (store.adds() && isRelaxedSum(op)))
+        return false;
       const Value base = baseOf(affine, ptr);
-      if (base == own || (!isa<LoadOp, nv::CopyAsyncOp>(op) && !isArgument(base)))
-        found = op;
+      return base == own || (!isa<LoadOp, nv::CopyAsyncOp>(op) && !isKernelArgument(base));
     });
-    return found;
   }
 
   /// Another write that a barrier orders before this one. The memory may be the same, and a barrier
@@ -275,7 +261,7 @@ private:
     kernel.walk([&](Operation *op) {
       if (op != store && isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op))
         write = write ? write : op;
-      isOrdered |= isa<BarrierOp>(op) && (write || loopAround(op));
+      isOrdered |= isa<BarrierOp>(op) && (write || ownLoopAround(op));
     });
     return isOrdered ? write : nullptr;
   }
@@ -298,8 +284,7 @@ private:
       else if (!isConversionForStore(op))
         scratch = std::max(scratch, scratchBytes(op));
     });
-    const bool buffersAreLive =
-        &programBody(kernel) != &kernel.getBody().front() || loopAround(candidate.store) != nullptr;
+    const bool buffersAreLive = programLoop(kernel) || ownLoopAround(candidate.store) != nullptr;
     const int64_t buffers = mostLiveBufferBytes();
     return buffersAreLive ? buffers + scratch + stores : std::max(buffers + scratch, stores);
   }
@@ -383,9 +368,9 @@ struct TmaStoresPass : impl::TmaStoresBase<TmaStoresPass> {
   using TmaStoresBase::TmaStoresBase;
   void runOnOperation() override {
     auto target = Target::parse(moduleTarget(getOperation()));
-    auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    if (target && target->hasTma() && kernels.size() == 1)
-      TmaStoreConverter(kernels[0], *target, all, sums).run();
+    func::FuncOp kernel = onlyFunction(getOperation());
+    if (target && target->hasTma() && kernel)
+      TmaStoreConverter(kernel, *target, all, sums).run();
   }
 };
 } // namespace

@@ -24,6 +24,7 @@
 //          ScheduleLoops and SpecialiseWarps (one accumulator) or DeferWaits (several MMAs), together
 //          with MMAs of the next iteration OverlapIterations and OverlapResults.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -37,25 +38,6 @@ namespace pantile {
 #define GEN_PASS_DEF_INSERTWAITS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// The circular buffer of which a buffer is a view, and its stage index; null if no stage was
-/// selected.
-struct Stage {
-  Value buffer, index;
-};
-
-Stage stageOf(Value buffer) {
-  Stage stage{buffer, {}};
-  while (true) {
-    if (auto view = stage.buffer.getDefiningOp<nv::BufferTransOp>()) {
-      stage.buffer = view.getBuffer();
-    } else if (auto selected = stage.buffer.getDefiningOp<nv::SelectStageOp>()) {
-      stage = {selected.getBuffer(), selected.getIndex()};
-    } else {
-      return stage;
-    }
-  }
-}
 
 /// Whether `op`, or an operation in its regions, reads `value` other than to wait for it or to pass
 /// it on as a carried value.
@@ -76,12 +58,6 @@ bool hasOtherReader(nv::AsyncMmaOpInterface mma, Value accumulator) {
 
 class WaitInserter {
 public:
-  explicit WaitInserter(func::FuncOp function) {
-    function.walk([&](nv::TmaLoadOp load) {
-      barriersOf[stageOf(load.getBuffer()).buffer] = stageOf(load.getBarrier()).buffer;
-    });
-  }
-
   void visit(Block &block, MmasInFlight &state) {
     for (Operation &op : llvm::make_early_inc_range(block))
       visit(&op, state);
@@ -127,15 +103,14 @@ private:
     return tile && tile.getDefiningOp() == op;
   }
 
-  bool releasesStage(Operation *op, Flight flight) {
+  static bool releasesStage(Operation *op, Flight flight) {
     auto release = dyn_cast<nv::ReleaseOp>(op);
     if (!release)
       return false;
-    const Stage released = stageOf(release.getBarrier());
+    const BufferStage released = stageOf(release.getBarrier());
     return llvm::any_of(flight.mma.getBuffersRead(), [&](Value buffer) {
-      const Stage read = stageOf(buffer);
-      auto barriers = barriersOf.find(read.buffer);
-      return barriers != barriersOf.end() && barriers->second == released.buffer &&
+      const BufferStage read = stageOf(buffer);
+      return barriersOf(read.buffer) == released.buffer &&
              (flight.isEarlier || read.index == released.index);
     });
   }
@@ -301,14 +276,13 @@ private:
     state = merged;
   }
 
-  llvm::DenseMap<Value, Value> barriersOf; ///< of each circular buffer that a producer fills
   bool isTrial = false;
 };
 
 struct InsertWaitsPass : impl::InsertWaitsBase<InsertWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](func::FuncOp function) {
-      WaitInserter inserter(function);
+      WaitInserter inserter;
       for (Block &block : function.getBody()) {
         MmasInFlight state;
         inserter.visit(block, state);

@@ -12,6 +12,7 @@
 //        number of rows that does not fill warp groups, such as 80, also takes the transposed dot,
 //        if a loop accumulates (tryTransposedWgmma).
 //===--------------------------------------------------------------------------===//
+#include "ir/FindOps.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -470,9 +471,7 @@ struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
     const AxisInfoAnalysis axes(module);
     const Selection by{
         *target, moduleInt(module, names::numWarps, 4), axes, {wgmma, fp32OnMmaSync}};
-    SmallVector<DotOp> dots;
-    module.walk([&](DotOp dot) { dots.push_back(dot); });
-    for (DotOp dot : dots)
+    for (DotOp dot : opsIn<DotOp>(module))
       if (!dot.getMmaAttr())
         selectFor(dot, by, chained.contains(dot));
     carryTransposes(module);

@@ -19,28 +19,6 @@ nv::AllocOp ownBuffer(nv::LocalStoreOp store) {
   return forEachUse(alloc, isOwn) ? alloc : nv::AllocOp();
 }
 
-Operation *deallocOf(nv::AllocOp alloc) {
-  for (Operation *user : alloc->getUsers())
-    if (isa<nv::DeallocOp>(user))
-      return user;
-  return nullptr;
-}
-
-/// Makes readers of `other` read `kept`, which then lives until the last of them, and is rounded
-/// alike.
-void merge(nv::AllocOp kept, nv::AllocOp other, nv::LocalStoreOp store) {
-  for (Operation *user : llvm::make_early_inc_range(other->getUsers()))
-    if (isa<nv::RoundBufferOp>(user))
-      user->erase();
-  Operation *end = deallocOf(kept), *otherEnd = deallocOf(other);
-  if (end->isBeforeInBlock(otherEnd))
-    end->moveBefore(otherEnd);
-  otherEnd->erase();
-  store.erase();
-  other.replaceAllUsesWith(kept.getResult());
-  other.erase();
-}
-
 void shareBuffersOf(LoadOp load) {
   SmallVector<nv::LocalStoreOp> stores;
   for (Operation *user : load->getUsers()) {
@@ -57,12 +35,28 @@ void shareBuffersOf(LoadOp load) {
         (kept && (kept.getType() != alloc.getType() || isRounded(kept) != isRounded(alloc))))
       return;
     if (kept)
-      merge(kept, alloc, store);
+      mergeBuffers(kept, alloc);
     else
       kept = alloc;
   }
 }
 } // namespace
+
+Operation *deallocOf(nv::AllocOp alloc) {
+  auto it = llvm::find_if(alloc->getUsers(), llvm::IsaPred<nv::DeallocOp>);
+  return it == alloc->user_end() ? nullptr : *it;
+}
+
+void mergeBuffers(nv::AllocOp kept, nv::AllocOp other) {
+  Operation *end = deallocOf(kept), *otherEnd = deallocOf(other);
+  if (end->isBeforeInBlock(otherEnd))
+    end->moveBefore(otherEnd);
+  for (Operation *user : llvm::make_early_inc_range(other->getUsers()))
+    if (isa<nv::DeallocOp, nv::LocalStoreOp, nv::RoundBufferOp>(user))
+      user->erase();
+  other.replaceAllUsesWith(kept.getResult());
+  other.erase();
+}
 
 void shareStagedBuffers(scf::ForOp loop) {
   for (LoadOp load : llvm::to_vector(loop.getBody()->getOps<LoadOp>()))

@@ -8,9 +8,11 @@
 //        CTA takes no more of it than before.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "ir/FindOps.h"
 #include "ir/Tile.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/ShareBuffers.h"
 
 using namespace mlir;
 
@@ -24,34 +26,27 @@ struct Operand {
   nv::AllocOp alloc;
   nv::LocalStoreOp store;
   nv::FenceAsyncOp fence;
-  nv::DeallocOp end;
+  Operation *end;
 };
 
 std::optional<Operand> operandOf(nv::LocalStoreOp store) {
-  Operand operand{store.getBuffer().getDefiningOp<nv::AllocOp>(), store, nullptr, nullptr};
-  operand.fence = dyn_cast_or_null<nv::FenceAsyncOp>(store->getNextNode());
-  if (!operand.alloc || !operand.fence || operand.alloc->getBlock() != store->getBlock())
-    return std::nullopt;
-  for (Operation *user : operand.alloc->getUsers()) {
-    if (user == store)
-      continue;
-    if (auto end = dyn_cast<nv::DeallocOp>(user))
-      operand.end = end;
-    else if (user->getBlock() == store->getBlock() || isa<nv::LocalStoreOp>(user))
-      return std::nullopt;
-  }
-  if (!operand.end || operand.end->getBlock() != store->getBlock())
-    return std::nullopt;
-  return operand;
+  auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
+  auto fence = dyn_cast_or_null<nv::FenceAsyncOp>(store->getNextNode());
+  Operation *end = alloc ? deallocOf(alloc) : nullptr;
+  auto isInLoop = [&](Operation *user) {
+    return user->getBlock() != store->getBlock() && !isa<nv::LocalStoreOp>(user);
+  };
+  const bool isOperand = fence && end && alloc->getBlock() == store->getBlock() &&
+                         end->getBlock() == store->getBlock() &&
+                         llvm::all_of(alloc->getUsers(), [&](Operation *user) {
+                           return user == store || user == end || isInLoop(user);
+                         });
+  return isOperand ? std::optional(Operand{alloc, store, fence, end}) : std::nullopt;
 }
 
 bool takesShared(Operation *op) {
-  return op
-      ->walk([](Operation *inner) {
-        return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0 ? WalkResult::interrupt()
-                                                                  : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return findOp(
+      op, [](Operation *inner) { return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0; });
 }
 
 /// Whether nothing between the two buffers' lifetimes takes shared memory, except buffers that
@@ -65,17 +60,6 @@ bool isFreeBetween(const Operand &first, const Operand &second) {
   return true;
 }
 
-/// Makes readers of `second` read `first`.
-void merge(Operand &first, Operand &second) {
-  if (first.end->isBeforeInBlock(second.end))
-    first.end->moveBefore(second.end);
-  second.end.erase();
-  second.fence.erase();
-  second.store.erase();
-  second.alloc.replaceAllUsesWith(first.alloc.getResult());
-  second.alloc.erase();
-}
-
 void shareIn(Block &block) {
   SmallVector<Operand> kept;
   for (auto store : llvm::make_early_inc_range(block.getOps<nv::LocalStoreOp>())) {
@@ -86,10 +70,12 @@ void shareIn(Block &block) {
       return other.store.getValue() == store.getValue() &&
              other.alloc.getType() == operand->alloc.getType() && isFreeBetween(other, *operand);
     });
-    if (same == kept.end())
+    if (same == kept.end()) {
       kept.push_back(*operand);
-    else
-      merge(*same, *operand);
+    } else {
+      operand->fence.erase();
+      mergeBuffers(same->alloc, operand->alloc);
+    }
   }
 }
 

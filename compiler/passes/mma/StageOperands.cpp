@@ -23,6 +23,8 @@
 //           two buffers: the load goes to the first one, and threads move it to the second one,
 //           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/StagedLoad.h"
+#include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "layout/MatrixAccess.h"
@@ -69,18 +71,6 @@ struct Reading {
   bool asTf32 = false; ///< fp32 by wgmma, which does not round
 };
 
-nv::BufferType bufferTypeFor(RankedTensorType tile, int fastest, int mostSpan) {
-  SmallVector<int> order{fastest};
-  for (int d = tile.getRank() - 1; d >= 0; --d)
-    if (d != fastest)
-      order.push_back(d);
-  SharedLayout shared =
-      SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
-  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), SmallVector<int32_t>(order),
-                                      std::min(shared.swizzle(), mostSpan));
-  return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
-}
-
 /// The dimension along which the store of a computed tile takes the fewest cycles. A load is copied
 /// along the dimension that it is contiguous in.
 int fastestToStore(Value source, int mostSpan) {
@@ -89,7 +79,7 @@ int fastestToStore(Value source, int mostSpan) {
   if (source.getDefiningOp<LoadOp>())
     return layout.fastestDim();
   auto cycles = [&](int fastest) {
-    return sharedCycles(layout, sharedLayoutOf(bufferTypeFor(tile, fastest, mostSpan)));
+    return sharedCycles(layout, sharedLayoutOf(stageFor(tile, fastest, mostSpan)));
   };
   int best = layout.fastestDim();
   for (int dim = 0; dim < tile.getRank(); ++dim)
@@ -102,9 +92,9 @@ int fastestToStore(Value source, int mostSpan) {
 nv::BufferType bufferTypeFor(OperandSource source, Reading reading) {
   auto tile = cast<RankedTensorType>(source.value.getType());
   if (reading.fastest < 0)
-    return bufferTypeFor(tile, fastestToStore(source.value, reading.span), reading.span);
+    return stageFor(tile, fastestToStore(source.value, reading.span), reading.span);
   const int fastest = source.transposed ? 1 - reading.fastest : reading.fastest;
-  return bufferTypeFor(tile, fastest, reading.span);
+  return stageFor(tile, fastest, reading.span);
 }
 
 nv::BufferType transposedType(nv::BufferType type) {
@@ -162,6 +152,15 @@ void endBuffer(Staged staged) {
   nv::DeallocOp::create(builder, staged.user->getLoc(), staged.alloc);
 }
 
+/// The layout in which wgmma reads the left operand of `dot` from registers.
+LinearLayout layoutOfLeft(DotOp dot) {
+  const RankedTensorType tile = dot.getLhs().getType();
+  const MmaAttr mma = *dot.getMma();
+  return LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()},
+                                   storageBits(tile.getElementType()))
+      .withWarps(moduleInt(dot, names::numWarps, 4));
+}
+
 /// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such
 /// as that of another MMA's accumulator. A tile that is loaded from memory goes through a buffer
 /// instead and takes no registers. So does a loop-invariant one: ptxas 13.0 overwrites its
@@ -172,10 +171,7 @@ Value inRegisters(DotOp dot) {
   if (source.transposed || storageBits(tile.getElementType()) != 16 ||
       source.value.getDefiningOp<LoadOp>() || outermostUser(dot, source.value) != dot)
     return {};
-  const MmaAttr mma = *dot.getMma();
-  const LinearLayout wanted =
-      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 16)
-          .withWarps(moduleInt(dot, names::numWarps, 4));
+  const LinearLayout wanted = layoutOfLeft(dot);
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
@@ -184,12 +180,7 @@ Value inRegisters(DotOp dot) {
 Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
   lhs = stage(dot, sourceOf(dot.getLhs()), {0, 64});
   const RankedTensorType tile = dot.getLhs().getType();
-  const MmaAttr mma = *dot.getMma();
-  const LinearLayout fragments =
-      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 32)
-          .withWarps(moduleInt(dot, names::numWarps, 4));
-  auto type = RankedTensorType::get(tile.getShape(), tile.getElementType(),
-                                    LayoutAttr::get(dot.getContext(), fragments.pairRows()));
+  const RankedTensorType type = withLayout(tile, layoutOfLeft(dot).pairRows());
   OpBuilder builder(dot);
   Value loaded = nv::LocalLoadOp::create(builder, dot.getLoc(), type, lhs->view);
   return nv::RoundTf32Op::create(builder, dot.getLoc(), loaded);
@@ -222,14 +213,13 @@ Staged stageTransposed(DotOp dot, OperandSource source) {
   Location loc = dot.getLoc();
   const RankedTensorType tile = dot.getRhs().getType();
   auto typed = [&](int fastest) {
-    auto layout = transposingLayout(tile.getShape(), moduleInt(dot, names::numWarps, 4), fastest);
-    return RankedTensorType::get(tile.getShape(), tile.getElementType(),
-                                 LayoutAttr::get(dot.getContext(), layout));
+    return withLayout(
+        tile, transposingLayout(tile.getShape(), moduleInt(dot, names::numWarps, 4), fastest));
   };
   Value value = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
   value = nv::RoundTf32Op::create(builder, loc, value);
   value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between registers of a thread
-  auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile, 0, 128), IntegerAttr());
+  auto alloc = nv::AllocOp::create(builder, loc, stageFor(tile, 0, 128), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, value, alloc);
   endBuffer(arrived);
   return {alloc, alloc, dot};
@@ -362,9 +352,7 @@ void stageMmaSync(DotOp dot, bool inPlace) {
 struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
   using StageOperandsBase::StageOperandsBase;
   void runOnOperation() override {
-    SmallVector<DotOp> dots;
-    getOperation().walk([&](DotOp dot) { dots.push_back(dot); });
-    for (DotOp dot : dots) {
+    for (DotOp dot : opsIn<DotOp>(getOperation())) {
       if (!dot.getMma())
         continue;
       if (dot.getMma()->getKind() == MmaKind::Wgmma)
@@ -381,13 +369,9 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
 private:
   /// Erases conversions and transposes that only a dot used.
   void eraseUnusedViews() {
-    SmallVector<Operation *> views;
-    getOperation().walk([&](Operation *op) {
-      if (isa<ConvertLayoutOp, TransOp>(op))
-        views.push_back(op);
-    });
-    for (Operation *op : llvm::reverse(views))
-      if (op->use_empty())
+    const auto ops = opsIn<Operation *>(getOperation());
+    for (Operation *op : llvm::reverse(ops))
+      if (isa<ConvertLayoutOp, TransOp>(op) && op->use_empty())
         op->erase();
   }
 };

@@ -9,6 +9,7 @@
 //        flag, the iteration that sets the flag is peeled to after the loop: nothing in the loop
 //        remains under a condition.
 //===----------------------------------------------------------------------------------------===//
+#include "ir/FindOps.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -268,8 +269,7 @@ private:
 };
 
 bool isWorthCounting(scf::WhileOp loop) {
-  return loop->hasAttr(names::numStages) ||
-         loop.walk([](DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return loop->hasAttr(names::numStages) || containsOp<DotOp>(loop);
 }
 
 struct CountIterationsPass : impl::CountIterationsBase<CountIterationsPass> {

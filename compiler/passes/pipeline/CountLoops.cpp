@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -86,23 +87,20 @@ void replace(scf::WhileOp loop, const Counter &counter) {
       result.erase(result.begin() + counter.position);
     return result;
   };
-  OpBuilder builder(loop);
-  auto made = scf::ForOp::create(builder, loop.getLoc(), loop.getInits()[counter.position],
-                                 counter.end, counter.step, kept(loop.getInits()));
+  IRRewriter rewriter(loop);
+  auto made = scf::ForOp::create(rewriter, loop.getLoc(), loop.getInits()[counter.position],
+                                 counter.end, counter.step, kept(loop.getInits()),
+                                 [](OpBuilder &, Location, Value, ValueRange) {});
   made->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  Block *body = made.getBody(), *from = loop.getAfterBody();
-  if (!body->empty())
-    body->getTerminator()->erase();
-  from->getArgument(counter.position).replaceAllUsesWith(made.getInductionVar());
-  for (auto [argument, value] :
-       llvm::zip_equal(kept(from->getArguments()), made.getRegionIterArgs()))
-    if (argument != from->getArgument(counter.position))
-      argument.replaceAllUsesWith(value);
+  SmallVector<Value> arguments(made.getRegionIterArgs());
+  if (!keeps)
+    arguments.insert(arguments.begin() + counter.position, Value());
+  arguments[counter.position] = made.getInductionVar();
+  Operation *yield = loop.getYieldOp();
+  yield->setOperands(kept(yield->getOperands()));
+  rewriter.mergeBlocks(loop.getAfterBody(), made.getBody(), arguments);
   for (auto [result, value] : llvm::zip_equal(kept(loop.getResults()), made.getResults()))
     result.replaceAllUsesWith(value);
-  body->getOperations().splice(body->end(), from->getOperations());
-  Operation *yield = body->getTerminator();
-  yield->setOperands(kept(yield->getOperands()));
   loop.erase();
 }
 

@@ -8,7 +8,8 @@
 //        Their initial values are divided once, before the loop. So the address of the first
 //        mbarrier wait of an iteration is ready at its start.
 //===------------------------------------------------------------------------------------===//
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "ir/FindOps.h"
+#include "ir/Numbers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -106,12 +107,10 @@ struct StageCount {
 };
 
 StageCount oneLater(OpBuilder &b, Location loc, StageCount now, int64_t depth) {
-  auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
-  Value index = arith::AddIOp::create(b, loc, now.index, number(1));
-  Value wraps = arith::AddIOp::create(b, loc, now.wraps, number(1));
-  Value wrapsNow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(depth));
-  return {arith::SelectOp::create(b, loc, wrapsNow, number(0), index),
-          arith::SelectOp::create(b, loc, wrapsNow, wraps, now.wraps)};
+  Numbers n(b, loc);
+  Value index = n.add(now.index, n.of(1)), wraps = n.add(now.wraps, n.of(1));
+  Value wrapsNow = n.equal(index, n.of(depth));
+  return {n.pick(wrapsNow, n.of(0), index), n.pick(wrapsNow, wraps, now.wraps)};
 }
 
 /// Makes `loop` carry the index and the number of wraps, and increment these instead of dividing.
@@ -119,10 +118,9 @@ void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
   IRRewriter b(loop);
   Location loc = loop.getLoc();
   Value first = loop.getInitArgs()[count.position];
-  Value depth = arith::ConstantIntOp::create(b, loc, count.depth, 32);
-  SmallVector<Value> inits{arith::RemUIOp::create(b, loc, first, depth),
-                           arith::DivUIOp::create(b, loc, first, depth)};
-  const DictionaryAttr attributes = loop->getAttrDictionary();
+  Numbers n(b, loc);
+  Value depth = n.of(count.depth);
+  const SmallVector<Value> inits{n.rem(first, depth), n.div(first, depth)};
   auto next = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(carried[0].getOwner());
@@ -134,18 +132,13 @@ void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
                   isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
     return SmallVector<Value>{counts.back().index, counts.back().wraps};
   };
-  auto made =
-      loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);
-  if (succeeded(made))
-    (*made)->setAttrs(attributes);
+  (void)loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);
 }
 
 struct CountStagesPass : impl::CountStagesBase<CountStagesPass> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     bool changed = false;
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : opsIn<scf::ForOp>(getOperation()))
       if (auto count = findCount(loop)) {
         replaceDivisions(loop, *count);
         changed = true;

@@ -5,12 +5,12 @@
 // How:   mark live values backwards from effects, inner regions and used results; repeat over the
 //        loop's yield until nothing changes; rebuild the loop with the live args alone.
 //===------------------------------------------------------------------------------------===//
+#include "ir/FindOps.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/DeadArgs.h"
 
 using namespace mlir;
 
@@ -53,61 +53,46 @@ llvm::SmallBitVector liveArgs(scf::ForOp loop) {
 }
 
 void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
-  OpBuilder builder(loop);
-  SmallVector<Value> inits, yields;
-  for (unsigned i : live.set_bits()) {
-    inits.push_back(loop.getInitArgs()[i]);
-    yields.push_back(loop.getYieldedValues()[i]);
-  }
-  auto smaller =
-      scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
-                         loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
+  auto kept = [&](ValueRange values) {
+    return llvm::map_to_vector(live.set_bits(), [&](unsigned i) -> Value { return values[i]; });
+  };
+  IRRewriter rewriter(loop);
+  auto smaller = scf::ForOp::create(
+      rewriter, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+      kept(loop.getInitArgs()), [](OpBuilder &, Location, Value, ValueRange) {},
+      loop.getUnsignedCmp());
   smaller->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  if (!smaller.getBody()->empty())
-    smaller.getBody()->getTerminator()->erase();
-  Operation *yield = loop.getBody()->getTerminator();
-  for (unsigned i = 0, kept = 0; i < live.size(); ++i) {
-    // A dead arg is only read by operations that are dead as well; its init replaces it until they
-    // are erased.
-    loop.getRegionIterArg(i).replaceAllUsesWith(live.test(i) ? smaller.getRegionIterArg(kept)
-                                                             : loop.getInitArgs()[i]);
-    if (live.test(i))
-      loop.getResult(i).replaceAllUsesWith(smaller.getResult(kept++));
+  // A dead arg is only read by operations that are dead as well; its init replaces it until they
+  // are erased.
+  SmallVector<Value> arguments{smaller.getInductionVar()};
+  llvm::append_range(arguments, loop.getInitArgs());
+  for (auto [i, number] : llvm::enumerate(live.set_bits())) {
+    arguments[number + 1] = smaller.getRegionIterArg(i);
+    loop.getResult(number).replaceAllUsesWith(smaller.getResult(i));
   }
-  loop.getInductionVar().replaceAllUsesWith(smaller.getInductionVar());
-  for (auto [i, index] : llvm::enumerate(live.set_bits()))
-    yields[i] = yield->getOperand(index);
-  yield->erase();
-  smaller.getBody()->getOperations().splice(smaller.getBody()->end(),
-                                            loop.getBody()->getOperations());
-  builder.setInsertionPointToEnd(smaller.getBody());
-  scf::YieldOp::create(builder, loop.getLoc(), yields);
+  Operation *yield = loop.getBody()->getTerminator();
+  yield->setOperands(kept(yield->getOperands()));
+  rewriter.mergeBlocks(loop.getBody(), smaller.getBody(), arguments);
   loop.erase();
-  SmallVector<Operation *> ops;
-  for (Operation &op : smaller.getBody()->without_terminator())
-    ops.push_back(&op);
-  for (Operation *op : llvm::reverse(ops))
+  for (Operation *op = yield->getPrevNode(); op;) {
+    Operation *before = op->getPrevNode();
     if (isOpTriviallyDead(op))
       op->erase();
+    op = before;
+  }
 }
 
 struct DropDeadArgsPass : impl::DropDeadArgsBase<DropDeadArgsPass> {
   void runOnOperation() override {
-    if (!dropDeadArgs(*getOperation().getBody()))
+    bool changed = false;
+    for (scf::ForOp loop : opsIn<scf::ForOp>(getOperation()))
+      if (auto live = liveArgs(loop); !live.all()) {
+        eraseArgs(loop, live);
+        changed = true;
+      }
+    if (!changed)
       markAllAnalysesPreserved();
   }
 };
 } // namespace
-
-bool dropDeadArgs(Block &body) {
-  SmallVector<scf::ForOp> loops;
-  body.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-  bool changed = false;
-  for (scf::ForOp loop : loops)
-    if (auto live = liveArgs(loop); !live.all()) {
-      eraseArgs(loop, live);
-      changed = true;
-    }
-  return changed;
-}
 } // namespace pantile

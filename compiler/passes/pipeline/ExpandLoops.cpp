@@ -337,9 +337,8 @@ private:
 
   /// Creates a branch that is taken where the loop has an iteration, and goes there.
   scf::IfOp branchOfIterations() {
-    const auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-    Value any = arith::CmpIOp::create(b, loc, less, loop.getLowerBound(), loop.getUpperBound());
-    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), hasIterations(b, loop),
+                                    /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, loc, loop.getInitArgs());
     b.setInsertionPointToStart(branch.thenBlock());

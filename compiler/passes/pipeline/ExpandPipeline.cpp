@@ -20,10 +20,11 @@
 #include "analysis/MmaWaits.h"
 #include "analysis/StagedLoad.h"
 #include "ir/CopyFill.h"
+#include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
+#include "ir/Numbers.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
 
@@ -80,11 +81,6 @@ private:
     return static_cast<int>(loop->getAttrOfType<IntegerAttr>(name).getInt());
   }
 
-  Value constant(Type type, int64_t value) {
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
-  }
-  Value index(int value) { return constant(builder.getI32Type(), value); }
-
   /// Stores before the loop of loaded operands of its MMAs, and their fences, in reverse order.
   /// These move after the prologue: they wait for memory, and the first copies need not.
   SmallVector<Operation *> invariantOperandStores() {
@@ -101,20 +97,11 @@ private:
   }
 
   void allocBuffers() {
-    for (StagedLoad load : staged) {
-      nv::BufferType stage = load.alloc.getType();
-      auto type = nv::BufferType::get(stage.getContext(), depth, stage.getShape(),
-                                      stage.getElementType(), stage.getSwizzle());
-      auto buffer = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
-      buffer->setAttr(names::circularBuffer, builder.getUnitAttr());
-      buffers.push_back(buffer);
-    }
+    for (StagedLoad load : staged)
+      buffers.push_back(allocCircular(builder, load.alloc.getLoc(), load.alloc.getType(), depth));
   }
 
-  Value stageOf(Value buffer, Value at) {
-    auto type = cast<nv::BufferType>(buffer.getType()).getStageType();
-    return nv::SelectStageOp::create(builder, loc, type, buffer, at);
-  }
+  Value stageOf(Value buffer, Value at) { return selectStage(builder, loc, buffer, at); }
 
   static IntegerAttr vectorOf(StagedLoad load) {
     return cast<IntegerAttr>(load.store->getAttr(names::prefetch));
@@ -132,8 +119,8 @@ private:
         continue;
       for (int stage = distance; stage < depth; ++stage) {
         auto zeros = nv::CopyAsyncOp::create(builder, load.load.getLoc(), nullPointers(load.load),
-                                             stageOf(buffer, index(stage)), load.load.getMask(),
-                                             Value(), vectorOf(load));
+                                             stageOf(buffer, Numbers(builder, loc).of(stage)),
+                                             load.load.getMask(), Value(), vectorOf(load));
         zeros->setAttr(names::onlyZeros, builder.getUnitAttr());
         zeros->setAttr(names::afterPrologue, builder.getUnitAttr());
       }
@@ -159,7 +146,7 @@ private:
     Block &body = *loop.getBody();
     for (Operation &op : body)
       placeOf[&op] = end += 4;
-    hasFence = hasAsyncMma() && !fencesFirstMma();
+    hasFence = containsOp<nv::AsyncMmaOpInterface>(loop) && !fencesFirstMma();
     issuePlace = 2;
     auto waits = body.getOps<nv::MmaWaitOpInterface>();
     auto dots = body.getOps<DotOp>();
@@ -176,20 +163,16 @@ private:
 
   /// Lets the loop carry the index of a stage.
   void carryStage() {
-    IRRewriter rewriter(loop.getContext());
-    rewriter.setInsertionPoint(loop);
     builder.setInsertionPoint(loop);
-    Value zero = index(0), one = index(1), all = index(depth);
-    auto advance = [&](OpBuilder &b, Location, ArrayRef<BlockArgument> stages) {
-      Value next = arith::AddIOp::create(b, loc, stages.front(), one);
-      Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, all);
-      Value chosen = arith::SelectOp::create(b, loc, wraps, zero, next);
+    Numbers before(builder, loc);
+    Value zero = before.of(0), one = before.of(1), all = before.of(depth);
+    loop = carryValue(loop, zero, [&](OpBuilder &b, BlockArgument stage) {
+      Numbers n(b, loc);
+      Value next = n.add(stage, one), wraps = n.equal(next, all),
+            chosen = n.pick(wraps, zero, next);
       advances = {next.getDefiningOp(), wraps.getDefiningOp(), chosen.getDefiningOp()};
-      return SmallVector<Value>{chosen};
-    };
-    auto made = loop.replaceWithAdditionalYields(rewriter, zero,
-                                                 /*replaceInitOperandUsesInLoop=*/false, advance);
-    loop = cast<scf::ForOp>(made->getOperation());
+      return chosen;
+    });
     for (StringRef done : {names::distance, names::depth, names::inFlight, names::numStages})
       loop->removeAttr(done);
   }
@@ -215,65 +198,34 @@ private:
     }
     copies.insert(nv::CommitOp::create(builder, loc));
     builder.setInsertionPointAfter(wait);
-    if (hasFence)
-      nv::FenceAsyncOp::create(builder, loc);
-    nv::BarrierOp::create(builder, loc);
+    Operation *barrier = nv::BarrierOp::create(builder, loc);
     SmallVector<Value> stages;
     for (Value buffer : buffers)
       stages.push_back(stageOf(buffer, carried));
-    for (auto [load, each] : llvm::zip(staged, stages)) // nothing takes a freed address any more
-      replaceBuffer(load, each);
-    dropFences();
-  }
-
-  static void replaceBuffer(StagedLoad load, Value stage) {
-    load.store.erase();
-    load.load.erase();
-    for (Operation *user : llvm::make_early_inc_range(load.alloc->getUsers()))
-      if (isa<nv::DeallocOp>(user))
-        user->erase();
-    load.alloc.replaceAllUsesWith(stage);
-    load.alloc.erase();
-  }
-
-  void dropFences() {
-    bool hasStored = false;
-    for (Operation &op : llvm::make_early_inc_range(*loop.getBody()))
-      if (!isa<nv::FenceAsyncOp>(op))
-        hasStored |= storesLocally(op);
-      else if (placeOf.contains(&op) && !std::exchange(hasStored, false))
-        op.erase();
+    for (auto [load, each] : llvm::zip(staged, stages))
+      replaceByStage(load, each);
+    eraseUnneededFences(loop);
+    builder.setInsertionPoint(barrier);
+    if (hasFence)
+      placeOf[nv::FenceAsyncOp::create(builder, loc)] = 0; // its address may be one that was freed
   }
 
   /// Sets the stages of all operations, with their places as clusters.
   void setStagesOfAll() {
     const int copyStage = slice.loads.empty() ? 0 : 1, last = copyStage + distance;
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      const bool isAdvance = llvm::is_contained(advances, &op);
+    setSchedule(loop, Expansion::Predicated, [&](Operation *op) {
+      const bool isAdvance = llvm::is_contained(advances, op);
       SmallVector<StagePlace> places;
-      if (indices.ops.contains(&op) || slice.loads.contains(&op))
+      if (indices.ops.contains(op) || slice.loads.contains(op))
         places.push_back({0, issuePlace + 1});
-      if (copies.contains(&op) || slice.ops.contains(&op))
+      if (copies.contains(op) || slice.ops.contains(op))
         places.push_back({copyStage, issuePlace});
       else if (isAdvance)
         places.push_back({copyStage, end});
-      if (!copies.contains(&op))
-        places.push_back({last, isAdvance ? end : placeOf.lookup(&op)});
-      setStages(&op, places);
-    }
-    setExpand(loop, /*copies=*/1);
-    loop->setAttr(names::predicated, builder.getUnitAttr());
-  }
-
-  /// Whether the body has an MMA, also one of an inner loop, whose operands may be copied out here.
-  bool hasAsyncMma() {
-    return loop.getBody()
-        ->walk([](nv::AsyncMmaOpInterface) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  }
-
-  static bool storesLocally(Operation &op) {
-    return op.walk([](nv::LocalStoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
+      if (!copies.contains(op))
+        places.push_back({last, isAdvance ? end : placeOf.lookup(op)});
+      return places;
+    });
   }
 
   /// Whether the body stores an operand of its first MMA: the fence and the barrier between these
@@ -290,9 +242,7 @@ private:
       else if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
         return llvm::any_of(mma.getBuffersRead(),
                             [&](Value buffer) { return fenced.contains(viewedBuffer(buffer)); });
-      else if (op.walk([](nv::AsyncMmaOpInterface) {
-                   return WalkResult::interrupt();
-                 }).wasInterrupted())
+      else if (containsOp<nv::AsyncMmaOpInterface>(&op))
         return false;
     }
     return false;
@@ -315,11 +265,8 @@ private:
 
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(names::distance))
-        loops.push_back(loop);
-    });
+    SmallVector<scf::ForOp> loops = opsIn<scf::ForOp>(getOperation());
+    llvm::erase_if(loops, [](scf::ForOp loop) { return !loop->hasAttr(names::distance); });
     if (loops.empty())
       return markAllAnalysesPreserved();
     for (scf::ForOp loop : loops)

@@ -132,25 +132,14 @@ bool LateStage::sortOthers() {
 
 //===- buffers -----------------------------------------------------------------------------===//
 
-/// The circular buffer of which `selected` is a stage.
-static Value circularBufferOf(Value selected) {
-  auto op = selected.getDefiningOp<nv::SelectStageOp>();
-  return op ? op->getOperand(0) : selected;
-}
-
 /// Whether the circular buffer that `mma` reads has too few stages, where stage 0 waits, or may
 /// wait, for its stages.
 bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
   if (!lacksStagesToOverlap(mma))
     return false;
-  Value buffers = circularBufferOf(viewedBuffer(mma.getRhs())), barriers;
-  for (Operation *user : buffers.getUsers())
-    if (auto selected = dyn_cast<nv::SelectStageOp>(user))
-      for (Operation *writer : selected->getUsers())
-        if (auto copy = dyn_cast<nv::TmaLoadOp>(writer); copy && copy.getBuffer() == selected)
-          barriers = circularBufferOf(copy.getBarrier());
+  Value barriers = barriersOf(stageOf(mma.getRhs()).buffer);
   auto guards = [&](nv::MbarrierWaitOp wait) {
-    return circularBufferOf(wait.getBarrier()) == barriers;
+    return stageOf(wait.getBarrier()).buffer == barriers;
   };
   return !barriers || llvm::any_of(earlyBarriers, guards) || llvm::none_of(lateBarriers, guards);
 }

@@ -61,6 +61,10 @@ Value distanceOf(OpBuilder &b, scf::ForOp loop, int iterations) {
   return b.createOrFold<arith::SelectOp>(loc, fits, product, number(b, loop, largest));
 }
 
+Value hasIterations(OpBuilder &b, scf::ForOp loop) {
+  return compare(b, loop, orderOf(loop), loop.getLowerBound(), loop.getUpperBound());
+}
+
 Value existsAfter(OpBuilder &b, scf::ForOp loop, Value counter, Value distance) {
   Value left = b.createOrFold<arith::SubIOp>(loop.getLoc(), loop.getUpperBound(), counter);
   auto greater =
@@ -71,7 +75,7 @@ Value existsAfter(OpBuilder &b, scf::ForOp loop, Value counter, Value distance) 
 Value existsFromStart(OpBuilder &b, scf::ForOp loop, Value distance) {
   if (auto counter = knownCounter(loop, distance))
     return compare(b, loop, orderOf(loop), number(b, loop, *counter), loop.getUpperBound());
-  Value any = compare(b, loop, orderOf(loop), loop.getLowerBound(), loop.getUpperBound());
+  Value any = hasIterations(b, loop);
   if (matchPattern(distance, m_Zero()))
     return any;
   return b.createOrFold<arith::AndIOp>(loop.getLoc(), any,

@@ -16,6 +16,9 @@ namespace pantile {
 /// The difference of the induction variable over `iterations` iterations.
 mlir::Value distanceOf(mlir::OpBuilder &b, mlir::scf::ForOp loop, int iterations);
 
+/// Whether `loop` has an iteration.
+mlir::Value hasIterations(mlir::OpBuilder &b, mlir::scf::ForOp loop);
+
 /// Whether there is an iteration `distance` after the one at `counter`, which exists.
 mlir::Value existsAfter(mlir::OpBuilder &b, mlir::scf::ForOp loop, mlir::Value counter,
                         mlir::Value distance);

@@ -192,17 +192,10 @@ bool order(scf::ForOp programs, const OutputTiles &tiles) {
   return true;
 }
 
-scf::ForOp programLoopOf(func::FuncOp kernel) {
-  for (auto loop : kernel.getOps<scf::ForOp>())
-    if (loop->hasAttr(names::programs))
-      return loop;
-  return {};
-}
-
 struct OrderRasterPass : impl::OrderRasterBase<OrderRasterPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      scf::ForOp programs = programLoopOf(kernel);
+      scf::ForOp programs = programLoop(kernel);
       const std::optional<OutputTiles> tiles =
           programs ? commonOutputTiles(programs) : std::nullopt;
       if (tiles && order(programs, *tiles))

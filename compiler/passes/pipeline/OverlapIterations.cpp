@@ -15,6 +15,7 @@
 #include "passes/pipeline/OverlapIterations.h"
 #include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
+#include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
@@ -40,15 +41,14 @@ public:
   void run() {
     settle();
     findIssue();
-    setExpand(loop, /*copies=*/1);
-    for (Operation &op : loop.getBody()->without_terminator()) {
+    setSchedule(loop, Expansion::Peeled, [&](Operation *op) {
       SmallVector<StagePlace> places;
-      if (!stage.contains(&op))
-        places.push_back({0, earlyCluster(&op)});
-      if (stage.contains(&op) || stage.selection.contains(&op))
-        places.push_back({1, lateCluster(&op)});
-      setStages(&op, places);
-    }
+      if (!stage.contains(op))
+        places.push_back({0, earlyCluster(op)});
+      if (stage.contains(op) || stage.selection.contains(op))
+        places.push_back({1, lateCluster(op)});
+      return places;
+    });
   }
 
 private:
@@ -164,10 +164,8 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     const int warps = moduleInt(module, names::numWarps, 4);
     if (!target || !target->hasAsyncMma())
       return markAllAnalysesPreserved();
-    SmallVector<scf::ForOp> loops;
-    module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     bool changed = false;
-    for (scf::ForOp loop : loops) {
+    for (scf::ForOp loop : opsIn<scf::ForOp>(module)) {
       LateStage stage(loop);
       if (!stage.find() || (!rescaled && !stage.rescale.empty()))
         continue;

@@ -88,15 +88,14 @@ public:
 
   void schedule() {
     enum { Issue, Wait, Read }; // clusters: vectors are not live before the wait
-    setExpand(loop, /*copies=*/2);
-    for (Operation &op : loop.getBody()->without_terminator()) {
+    setSchedule(loop, Expansion::Unrolled, [&](Operation *op) {
       SmallVector<StagePlace> places;
-      if (issue.contains(&op))
+      if (issue.contains(op))
         places.push_back({0, Issue});
-      if (!issue.contains(&op) || isSelection(&op))
-        places.push_back({1, isReleaseOrItsNeeds(&op) ? Wait : Read});
-      setStages(&op, places);
-    }
+      if (!issue.contains(op) || isSelection(op))
+        places.push_back({1, isReleaseOrItsNeeds(op) ? Wait : Read});
+      return places;
+    });
   }
 
 private:

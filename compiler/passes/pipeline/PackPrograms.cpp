@@ -7,6 +7,7 @@
 //        grid whether it packs them.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
+#include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Builders.h"
@@ -31,12 +32,7 @@ bool readsThreads(Operation *op) {
 }
 
 bool areIndependent(ModuleOp module) {
-  return !module
-              .walk([](Operation *op) {
-                return synchronises(op) || readsThreads(op) ? WalkResult::interrupt()
-                                                            : WalkResult::advance();
-              })
-              .wasInterrupted();
+  return !findOp(module, [](Operation *op) { return synchronises(op) || readsThreads(op); });
 }
 
 struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {

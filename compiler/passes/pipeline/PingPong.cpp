@@ -15,6 +15,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
+#include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
@@ -53,10 +54,7 @@ SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop, size_t 
 void orderGroups(scf::ForOp loop, size_t fewest) {
   const SmallVector<nv::AsyncMmaOpInterface> mmas = mmasIssuedTogether(loop, fewest);
   if (mmas.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
-      loop.walk([](Operation *op) {
-            return synchronisesGroups(op) ? WalkResult::interrupt() : WalkResult::advance();
-          })
-          .wasInterrupted())
+      findOp(loop, synchronisesGroups))
     return;
   const Location loc = loop.getLoc();
   OpBuilder b(loop);
@@ -78,9 +76,7 @@ struct PingPongPass : impl::PingPongBase<PingPongPass> {
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
         Launch::of(module).producerWarps == 0)
       return;
-    SmallVector<scf::ForOp> loops;
-    module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : opsIn<scf::ForOp>(module))
       orderGroups(loop, pairs ? 2 : 3);
   }
 };

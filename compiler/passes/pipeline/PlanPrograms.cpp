@@ -17,8 +17,8 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
-#include "analysis/StagedLoad.h"
 #include "ir/Candidates.h"
+#include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -36,25 +36,13 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Loops with MMAs of staged loads.
-SmallVector<scf::ForOp> mmaLoops(func::FuncOp kernel) {
-  SmallVector<scf::ForOp> loops;
-  kernel.walk([&](nv::AsyncMmaOpInterface mma) {
-    auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
-    if (loop && !llvm::is_contained(loops, loop))
-      loops.push_back(loop);
-  });
-  llvm::erase_if(loops, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
-  return loops;
-}
-
 class Planner {
 public:
   Planner(func::FuncOp kernel, const PlanProgramsOptions &options)
       : kernel(kernel), options(options) {}
 
   void plan() {
-    if (!mmaLoops(kernel).empty())
+    if (!loadDotLoops(kernel).empty())
       planProducerAndPersistence();
     if (options.streamK)
       planStreamK();
@@ -70,7 +58,7 @@ private:
     Refusal refusal;
     std::optional<int64_t> grid = ctasWithProducer(ProgramMap::AsIs, refusal);
     if (grid && !fitsIntoShared()) {
-      refusal = {mmaLoops(kernel).front(), nullptr,
+      refusal = {loadDotLoops(kernel).front(), nullptr,
                  "its circular buffers do not fit into shared memory"};
       grid.reset();
     }
@@ -162,21 +150,18 @@ private:
   bool refusePersistent(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
     addCandidate(kernel,
                  {.map = nv::ProgramMap::Persistent, .producer = true, .refused = reason.str()});
-    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
-    remark << "the kernel is not persistent: " << reason;
-    if (culprit)
-      remark.attachNote(culprit->getLoc()) << "here";
+    remarkMissed(Technique::Persistence, "the kernel is not persistent",
+                 {at, culprit, reason.str()});
     return false;
   }
 
   bool isPersistable() {
     return areProgramsIndependent() &&
-           llvm::all_of(mmaLoops(kernel), [&](scf::ForOp loop) { return isEquallyLong(loop); });
+           llvm::all_of(loadDotLoops(kernel), [&](scf::ForOp loop) { return isEquallyLong(loop); });
   }
 
   bool areProgramsIndependent() {
-    Operation *culprit = nullptr;
-    kernel.walk([&](Operation *op) { culprit = !culprit && synchronises(op) ? op : culprit; });
+    Operation *culprit = findOp(kernel, synchronises);
     return !culprit || refusePersistent(
                            kernel, "programs synchronise, or are observed while they run", culprit);
   }
@@ -215,10 +200,7 @@ private:
   void refuseStreamK(const Refusal &refusal) {
     addCandidate(kernel,
                  {.map = nv::ProgramMap::StreamK, .producer = true, .refused = refusal.reason});
-    InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::Persistence);
-    remark << "programs are not split over CTAs: " << refusal.reason;
-    if (refusal.culprit)
-      remark.attachNote(refusal.culprit->getLoc()) << "here";
+    remarkMissed(Technique::Persistence, "programs are not split over CTAs", refusal);
   }
 
   func::FuncOp kernel;
@@ -229,10 +211,9 @@ private:
 struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   using PlanProgramsBase::PlanProgramsBase;
   void runOnOperation() override {
-    auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    if (kernels.size() == 1)
-      Planner(kernels[0], {keepsOccupancy, producer, persistent, streamK, carriesAccumulators,
-                           thirdCta, bufferedValues})
+    if (func::FuncOp kernel = onlyFunction(getOperation()))
+      Planner(kernel, {keepsOccupancy, producer, persistent, streamK, carriesAccumulators, thirdCta,
+                       bufferedValues})
           .plan();
   }
 };

@@ -20,6 +20,7 @@
 #include "analysis/MotionLegality.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
+#include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -47,11 +48,7 @@ bool mayWrite(scf::ForOp loop, Value base) {
       return !isStableLoad(op);
     return op->getNumRegions() == 0 && !isMemoryEffectFree(op);
   };
-  return loop.getBody()
-      ->walk([&](Operation *op) {
-        return isHarmful(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return findOp(loop, isHarmful) != nullptr;
 }
 
 /// The 32-bit registers that `load` takes; elements at one address share theirs.
@@ -81,11 +78,9 @@ bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
 /// Whether the loop may change memory that is loaded through `base`, or synchronises with other
 /// programs.
 bool mayChange(scf::ForOp loop, Value base) {
-  auto ordersLoad = [&](Operation *op) {
-    return synchronises(op) && !isNoAliasStore(loop, op, base) ? WalkResult::interrupt()
-                                                               : WalkResult::advance();
-  };
-  return memoryChange(loop, base) || loop.getBody()->walk(ordersLoad).wasInterrupted();
+  return memoryChange(loop, base) || findOp(loop, [&](Operation *op) {
+           return synchronises(op) && !isNoAliasStore(loop, op, base);
+         });
 }
 
 class Prefetcher {
@@ -163,16 +158,14 @@ private:
         load->setAttr(names::repeats, UnitAttr::get(load.getContext()));
     }
     const int last = static_cast<int>(distance);
-    for (Operation &op : loop.getBody()->without_terminator()) {
+    setSchedule(loop, Expansion::Predicated, [&](Operation *op) {
       SmallVector<StagePlace> places;
-      if (auto cluster = early.find(&op); cluster != early.end())
+      if (auto cluster = early.find(op); cluster != early.end())
         places.push_back({0, cluster->second});
-      if (!llvm::is_contained(loads, &op))
-        places.push_back({last, clusters[&op]});
-      setStages(&op, places);
-    }
-    setExpand(loop, /*copies=*/1);
-    loop->setAttr(names::predicated, UnitAttr::get(loop.getContext()));
+      if (!llvm::is_contained(loads, op))
+        places.push_back({last, clusters[op]});
+      return places;
+    });
   }
 
   /// The operations of `slice` that compute the address of `load` from what the loop carries.
@@ -220,22 +213,13 @@ private:
   SmallVector<AddressSlice> slices; ///< of each load
 };
 
-bool hasMma(scf::ForOp loop) {
-  return loop.getBody()
-      ->walk([](Operation *op) {
-        return isa<DotOp, nv::AsyncMmaOpInterface, nv::FmaOp>(op) ? WalkResult::interrupt()
-                                                                  : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 struct PrefetchLoadsPass : impl::PrefetchLoadsBase<PrefetchLoadsPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops, mmaLoops;
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->getParentOfType<nv::ProducerOp>() || loop->hasAttr(names::expand))
         return;
-      if (hintedStages(loop) >= 2 && !hasMma(loop))
+      if (hintedStages(loop) >= 2 && !containsOp<DotOp, nv::AsyncMmaOpInterface, nv::FmaOp>(loop))
         loops.push_back(loop);
       else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>))
         mmaLoops.push_back(loop);

@@ -9,10 +9,10 @@
 #include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/StagedLoad.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/pipeline/SpecialisableLoops.h"
 
 using namespace mlir;
 
@@ -44,26 +44,9 @@ int64_t registersOfVectors(scf::ForOp loop) {
   return registers;
 }
 
-/// The loads whose results are only stored into buffers.
-SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
-  return llvm::to_vector(llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), [](LoadOp load) {
-    return !load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
-  }));
-}
-
-/// Bytes of one stage of each staged load; the buffers of several MMAs for one load are merged.
-int64_t stageBytesOf(scf::ForOp loop) {
-  int64_t bytes = 0;
-  for (LoadOp load : stagedLoads(loop))
-    bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getStageBytes();
-  return bytes;
-}
-
 void addLoop(Demand &demand, scf::ForOp loop) {
-  const int64_t stageBytes = stageBytesOf(loop);
+  const int64_t stageBytes = stageBytesOf(findStagedLoads(loop));
   auto mmas = loop.getBody()->getOps<nv::AsyncMmaOpInterface>();
-  if (stageBytes == 0 || mmas.empty())
-    return;
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.bufferBytes = std::max(demand.bufferBytes, stagesOf(loop) * stageBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
@@ -75,7 +58,8 @@ void addLoop(Demand &demand, scf::ForOp loop) {
 
 Demand loopDemand(func::FuncOp kernel) {
   Demand demand;
-  kernel.walk([&](scf::ForOp loop) { addLoop(demand, loop); });
+  for (scf::ForOp loop : loadDotLoops(kernel))
+    addLoop(demand, loop);
   kernel.walk([&](nv::AllocOp alloc) {
     if (!alloc->getParentOfType<scf::ForOp>())
       demand.otherBytes += alloc.getType().getStageBytes();
@@ -127,18 +111,16 @@ std::optional<ProducerOccupancy> producerOccupancy(func::FuncOp kernel) {
 bool areCopiesPlain(func::FuncOp kernel) {
   const int64_t fewBytes = machineOf(kernel).memory.leastCopy;
   AxisInfoAnalysis axes(kernel);
-  auto isCostly = [&](LoadOp load) {
+  auto isCostly = [&](StagedLoad staged) {
+    LoadOp load = staged.load;
     auto tile = cast<RankedTensorType>(load.getType());
     return load.getMask() || axes.accessWidth(load.getPtr(), Value(), layoutOf(tile)) *
                                      storageBits(tile.getElementType()) <
                                  8 * fewBytes;
   };
-  auto end = kernel.walk([&](scf::ForOp loop) {
-    const bool multiplies = !loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty();
-    return multiplies && llvm::any_of(stagedLoads(loop), isCostly) ? WalkResult::interrupt()
-                                                                   : WalkResult::advance();
+  return llvm::none_of(loadDotLoops(kernel), [&](scf::ForOp loop) {
+    return llvm::any_of(findStagedLoads(loop), isCostly);
   });
-  return !end.wasInterrupted();
 }
 
 } // namespace pantile

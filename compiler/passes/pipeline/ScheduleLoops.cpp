@@ -21,6 +21,7 @@
 #include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/SharedPlaces.h"
+#include "ir/LoopSchedule.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,21 +40,6 @@ struct Schedule {
   bool carriesAccumulator = false;
 };
 
-int64_t stageBytes(ArrayRef<StagedLoad> loads) {
-  int64_t bytes = 0;
-  for (StagedLoad load : loads)
-    bytes += load.alloc.getType().getStageBytes();
-  return bytes;
-}
-
-/// Whether the wait for the only MMA of the loop can be deferred by one iteration: nothing else
-/// reads its accumulator in the loop, and its operands are not overwritten meanwhile.
-bool canDeferLoneWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
-  nv::AsyncMmaOpInterface mma = loneAccumulation(loop);
-  return mma && outlastsIteration(loop, mma.getLhs(), loads) &&
-         outlastsIteration(loop, mma.getRhs(), loads);
-}
-
 /// Whether waits for MMAs with carried accumulators can be deferred by one iteration: their
 /// operands are not overwritten meanwhile, and only copies write to shared memory. Several such
 /// MMAs keep their left operands in registers meanwhile, which must all fit.
@@ -71,7 +57,8 @@ bool canCarryAccumulators(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Tar
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
-/// Whether circular buffers of `depth` stages leave as many CTAs per SM as those of one less.
+/// Whether circular buffers of `depth` stages leave as many CTAs per SM as those of one less. Other
+/// buffers of loops do not count.
 bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, const Target &target) {
   const MachineModel &machine = target.machine();
   auto kernel = loop->getParentOfType<func::FuncOp>();
@@ -80,9 +67,9 @@ bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, con
     if (alloc->getParentOfType<scf::ForOp>())
       demand.sharedBytes -= bufferBytes(alloc.getType());
   });
-  demand.sharedBytes += (depth - 1) * stageBytes(loads);
+  demand.sharedBytes += (depth - 1) * stageBytesOf(loads);
   const int64_t before = machine.ctasPerSm(demand);
-  demand.sharedBytes += stageBytes(loads);
+  demand.sharedBytes += stageBytesOf(loads);
   return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
 }
 
@@ -104,25 +91,24 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target, const ScheduleLoopsOptions &options) {
-  Schedule plain{stages - 1, stages, 0};
+  const Schedule plain{stages - 1, stages, 0};
+  auto ctasWith = [&](int depth) { return ctasWithBuffers(loop, {}, depth, target); };
   if (options.carriesAccumulators && canCarryAccumulators(loop, loads, target)) {
     if (hasRoomForStage(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesAccumulator=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesAccumulator=*/true} : plain;
   }
-  if (!canDeferLoneWait(loop, loads)) {
-    const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers;
-    const int64_t ctas = isTight ? ctasWithBuffers(loop, {}, stages, target) : 0;
-    if (isTight && ctas < target.machine().occupancy.ctasWorthStage &&
-        ctasWithBuffers(loop, {}, stages - 1, target) > std::max<int64_t>(ctas, 1))
-      return {stages - 1, stages - 1, 0};
-    return plain;
+  const int64_t ctas = ctasWith(stages);
+  const OccupancyThresholds &worth = target.machine().occupancy;
+  if (!deferrableMma(loop, loads)) {
+    const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers &&
+                         ctas < worth.ctasWorthStage &&
+                         ctasWith(stages - 1) > std::max<int64_t>(ctas, 1);
+    return isTight ? Schedule{stages - 1, stages - 1, 0} : plain;
   }
-  const int64_t before = ctasWithBuffers(loop, {}, stages, target);
-  if (ctasWithBuffers(loop, {}, stages + 1, target) >=
-      std::max<int64_t>(std::min(before, ctasToKeep(target.machine(), options.thirdCta)), 1))
-    return {stages - 1, stages + 1, 1};
-  return {stages - 1, stages, 1};
+  const int64_t kept = std::min(ctas, ctasToKeep(target.machine(), options.thirdCta));
+  const bool hasRoom = ctasWith(stages + 1) >= std::max<int64_t>(kept, 1);
+  return {stages - 1, hasRoom ? stages + 1 : stages, 1};
 }
 
 /// Whether circular buffers of `depth` stages cost the second CTA per SM.
@@ -142,39 +128,25 @@ struct LoopCopies {
 
 constexpr const char *costsCta = "its buffers would leave one CTA per SM";
 
-/// Decides how loads are prefetched if loops have so many stages, without changing the IR.
-class Scheduler {
-public:
-  Scheduler(const AxisInfoAnalysis &axes, const Target &target, const ScheduleLoopsOptions &options)
-      : axes(axes), target(target), options(options) {}
-
-  std::optional<LoopCopies> schedule(scf::ForOp loop) const {
-    const int stages = stagesOf(loop) - options.fewerBuffers;
-    const SmallVector<StagedLoad> loads = findStagedLoads(loop);
-    if (stages < 2 || loads.empty())
-      return std::nullopt;
-    LoopCopies result{loop, {}, {}, {}};
-    const bool isCostly = costsSecondCta(loop, stages, target);
-    for (StagedLoad staged : loads) {
-      PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);
-      if (copy.bytes > 0 && isCostly && isIndirect(loop, staged.load))
-        copy = {0, costsCta};
-      if (copy.bytes > 0)
-        result.copies.push_back({staged, copy.bytes});
-      else
-        result.others.push_back({staged, copy});
-    }
-    if (!result.copies.empty())
-      result.schedule = chooseSchedule(loop, llvm::to_vector(llvm::make_first_range(result.copies)),
-                                       stages, target, options);
-    return result;
+/// Decides how the loads of `loop` are prefetched with so many stages, without changing the IR.
+LoopCopies scheduleLoads(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
+                         const Target &target, const ScheduleLoopsOptions &options) {
+  LoopCopies result{loop, {}, {}, {}};
+  const bool isCostly = costsSecondCta(loop, stages, target);
+  for (StagedLoad staged : findStagedLoads(loop)) {
+    PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);
+    if (copy.bytes > 0 && isCostly && isIndirect(loop, staged.load))
+      copy = {0, costsCta};
+    if (copy.bytes > 0)
+      result.copies.push_back({staged, copy.bytes});
+    else
+      result.others.push_back({staged, copy});
   }
-
-private:
-  const AxisInfoAnalysis &axes;
-  const Target &target;
-  const ScheduleLoopsOptions options;
-};
+  if (!result.copies.empty())
+    result.schedule = chooseSchedule(loop, llvm::to_vector(llvm::make_first_range(result.copies)),
+                                     stages, target, options);
+  return result;
+}
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
   using ScheduleLoopsBase::ScheduleLoopsBase;
@@ -203,13 +175,16 @@ private:
 
   std::vector<LoopCopies> scheduleAll(const AxisInfoAnalysis &axes, const Target &target,
                                       bool fewer) {
-    const Scheduler scheduler(axes, target, {carriesAccumulators, fewer, thirdCta, bufferedValues});
+    const ScheduleLoopsOptions options{carriesAccumulators, fewer, thirdCta, bufferedValues};
     std::vector<LoopCopies> result;
     getOperation().walk([&](scf::ForOp loop) {
-      if (const int stages = stagesOf(loop) - fewer; bufferedValues && stages >= 2)
+      const int stages = stagesOf(loop) - fewer;
+      if (stages < 2)
+        return;
+      if (bufferedValues)
         stageValues(loop, stages, axes, target);
-      if (auto copies = scheduler.schedule(loop))
-        result.push_back(std::move(*copies));
+      if (!findStagedLoads(loop).empty())
+        result.push_back(scheduleLoads(loop, stages, axes, target, options));
     });
     return result;
   }
@@ -233,13 +208,9 @@ private:
   }
 
   static void mark(const LoopCopies &next) {
-    for (const auto &[staged, copy] : next.others) {
-      InFlightDiagnostic remark =
-          remarkMissed(StagedLoad(staged).load.getLoc(), Technique::Pipelining);
-      remark << "load is not prefetched: " << copy.reason;
-      if (copy.culprit)
-        remark.attachNote(copy.culprit->getLoc()) << "it may change here";
-    }
+    for (const auto &[staged, copy] : next.others)
+      remarkMissed(Technique::Pipelining, "load is not prefetched",
+                   {staged.load, copy.culprit, copy.reason.str()}, "it may change here");
     if (next.copies.empty())
       return;
     scf::ForOp loop = next.loop;

@@ -1,5 +1,5 @@
 //===- SpecialisableLoops.cpp - see SpecialisableLoops.h ----------------------------------===//
-// Gives: groupsOf, planProducer.
+// Gives: planProducer.
 // How:   a kernel qualifies if all its loops with staged loads and MMAs do. The rules for a loop:
 //        1. Its staged loads are read by MMAs of the loop alone, and TMA can do each of them
 //        (TmaAccess.h).
@@ -16,12 +16,14 @@
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
 #include "ir/Candidates.h"
-#include "ir/Remarks.h"
+#include "ir/FindOps.h"
 #include "layout/TmaBoxes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/pipeline/CircularBuffer.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
 #include "support/MachineModel.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -31,16 +33,19 @@ constexpr llvm::StringLiteral flatten = "tile.flatten";                // of tl.
 constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the same
 } // namespace names
 
-SmallVector<unsigned> groupsOf(SpecialisableLoop &specialisable) {
-  SmallVector<unsigned> groupOf;
-  SmallVector<nv::AsyncMmaOpInterface> mmas;
-  for (TmaLoad &load : specialisable.loads) {
-    auto it = llvm::find(mmas, load.mma);
-    groupOf.push_back(it - mmas.begin());
-    if (it == mmas.end())
-      mmas.push_back(load.mma);
-  }
-  return groupOf;
+SmallVector<scf::ForOp> loadDotLoops(func::FuncOp kernel) {
+  llvm::SetVector<scf::ForOp> loops;
+  kernel.walk([&](nv::AsyncMmaOpInterface mma) {
+    auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
+    if (loop && !loop->hasAttr(names::programs) && !findStagedLoads(loop).empty())
+      loops.insert(loop);
+  });
+  return loops.takeVector();
+}
+
+nv::BufferType barriersOfStage(MLIRContext *context) {
+  return nv::BufferType::get(context, 1, {2}, IntegerType::get(context, 64),
+                             nv::SwizzleAttr::get(context, {0}, 0));
 }
 
 namespace {
@@ -48,16 +53,12 @@ namespace {
 /// attention can: the stage index and the phase continue from one loop to the next.
 bool canShareBuffers(SpecialisableLoop &first, SpecialisableLoop &second) {
   auto sameStages = [](TmaLoad &a, TmaLoad &b) {
-    return a.staged.alloc.getType() == b.staged.alloc.getType();
+    return a.staged.alloc.getType() == b.staged.alloc.getType() && a.group == b.group;
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
          first.loop->isBeforeInBlock(second.loop) && first.depth == second.depth &&
-         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameStages) &&
-         groupsOf(first) == groupsOf(second);
+         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameStages);
 }
-
-/// Whether loads must not move before `op`: it writes memory, or synchronises with other threads.
-bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || synchronises(op); }
 
 class Collector {
 public:
@@ -68,13 +69,7 @@ public:
         producerWarps(producerWarps), slice(function, map == ProgramMap::AsIs), refusal(refusal) {}
 
   bool collect() {
-    SmallVector<scf::ForOp> candidates;
-    function.walk([&](nv::AsyncMmaOpInterface mma) {
-      auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
-      if (loop && !loop->hasAttr(names::programs) && !llvm::is_contained(candidates, loop))
-        candidates.push_back(loop);
-    });
-    llvm::erase_if(candidates, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
+    const SmallVector<scf::ForOp> candidates = loadDotLoops(function);
     if (candidates.empty())
       return false;
     if (InstructionSet::warpThreads * (warps + producerWarps) > target.maxThreadsPerBlock())
@@ -92,25 +87,18 @@ public:
   /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
   /// and the scratch that is live next to them.
   CtaDemand demand() {
-    auto barriers = nv::SwizzleAttr::get(function.getContext(), {0}, 0);
-    auto bytesOf = [&](SpecialisableLoop &specialisable, ArrayRef<int64_t> shape, Type element,
-                       nv::SwizzleAttr swizzle) {
-      return bufferBytes(
-          nv::BufferType::get(function.getContext(), specialisable.depth, shape, element, swizzle));
-    };
+    const nv::BufferType barriers = barriersOfStage(function.getContext());
     CtaDemand demand{warps + producerWarps, registersOfMmaLoops(function),
                      scratchWithLiveBuffers(function, isPersistent()) + invariantBytes()};
     for (SpecialisableLoop &specialisable : loops) {
       if (specialisable.previous)
         continue;
-      for (TmaLoad &load : specialisable.loads) {
-        nv::BufferType stage = load.staged.alloc.getType();
-        demand.sharedBytes +=
-            bytesOf(specialisable, stage.getShape(), stage.getElementType(), stage.getSwizzle());
-      }
-      demand.sharedBytes +=
-          (groupsOf(specialisable).back() + 1) *
-          bytesOf(specialisable, {2}, IntegerType::get(function.getContext(), 64), barriers);
+      auto bytesOf = [&](nv::BufferType stage) {
+        return bufferBytes(circularType(stage, specialisable.depth));
+      };
+      for (TmaLoad &load : specialisable.loads)
+        demand.sharedBytes += bytesOf(load.staged.alloc.getType());
+      demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
     return demand;
   }
@@ -131,15 +119,12 @@ private:
     });
   }
 
-  bool isPersistent() {
-    return map != ProgramMap::AsIs || &programBody(function) != &function.getBody().front();
-  }
+  bool isPersistent() { return map != ProgramMap::AsIs || programLoop(function); }
 
   /// Inline assembly with effects: its asm string may name barriers, or the number of threads.
   Operation *opaqueAssembly() {
-    Operation *found = nullptr;
-    function.walk([&](InlineAsmOp op) { found = isMemoryEffectFree(op) ? found : op; });
-    return found;
+    return findOp(function,
+                  [](Operation *op) { return isa<InlineAsmOp>(op) && !isMemoryEffectFree(op); });
   }
 
   bool collect(scf::ForOp loop) {
@@ -174,12 +159,14 @@ private:
         load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
         load.isReadByThreads |= reader.at != reader.mma;
       }
+      auto same =
+          llvm::find_if(specialisable.loads, [&](TmaLoad &other) { return other.mma == load.mma; });
+      load.group = same == specialisable.loads.end() ? specialisable.groups++ : same->group;
       specialisable.loads.push_back(load);
     }
     if (Operation *effect = earlierEffect(specialisable))
       return refuse(loop, "memory that it loads may have been written before", effect);
-    nv::AsyncMmaOpInterface accumulation = loneAccumulation(loop);
-    specialisable.inFlight = accumulation && isBuffered(accumulation, specialisable);
+    specialisable.inFlight = static_cast<bool>(deferrableMma(loop, specialisable.stagedLoads()));
     loops.push_back(std::move(specialisable));
     return true;
   }
@@ -244,28 +231,18 @@ private:
     for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
-    Operation *effect = nullptr;
-    auto look = [&](Operation *op) {
-      op->walk([&](Operation *inner) {
-        effect = ordersLoads(inner) && !isHintedNoAlias(inner, specialisable) ? inner : effect;
-      });
+    auto orders = [&](Operation *op) {
+      return ordersLoads(op) && !isHintedNoAlias(op, specialisable);
     };
-    look(repeated);
-    for (Operation *at = repeated; !effect; at = at->getParentOp()) {
-      for (Operation &op : llvm::make_range(at->getBlock()->begin(), at->getIterator()))
-        look(&op);
+    if (Operation *effect = findOp(repeated, orders))
+      return effect;
+    for (Operation *at = repeated;; at = at->getParentOp()) {
+      for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode())
+        if (Operation *effect = findOp(op, orders))
+          return effect;
       if (at->getBlock() == &program)
-        break;
+        return nullptr;
     }
-    return effect;
-  }
-
-  /// Whether the operands of `mma` are in circular buffers, or do not change in the loop.
-  bool isBuffered(nv::AsyncMmaOpInterface mma, SpecialisableLoop &specialisable) {
-    const auto loads =
-        llvm::map_to_vector(specialisable.loads, [](const TmaLoad &load) { return load.staged; });
-    return outlastsIteration(specialisable.loop, mma.getLhs(), loads) &&
-           outlastsIteration(specialisable.loop, mma.getRhs(), loads);
   }
 
   /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,
@@ -281,11 +258,8 @@ private:
       return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
              std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
     };
-    auto stageBytes = [&](SpecialisableLoop &specialisable) { // and its mbarriers
-      int64_t sum = machine.occupancy.barriersOfStage;
-      for (TmaLoad &load : specialisable.loads)
-        sum += load.staged.alloc.getType().getStageBytes();
-      return sum;
+    auto stageBytes = [&](SpecialisableLoop &specialisable) {
+      return machine.occupancy.barriersOfStage + stageBytesOf(specialisable.stagedLoads());
     };
     findSharedBuffers();
     for (SpecialisableLoop &specialisable : loops)
@@ -323,8 +297,8 @@ private:
     int64_t bytes = 0;
     function.walk([&](nv::AllocOp alloc) { bytes += bufferBytes(alloc.getType()); });
     for (SpecialisableLoop &specialisable : loops)
-      for (TmaLoad &load : specialisable.loads)
-        bytes -= bufferBytes(load.staged.alloc.getType());
+      for (StagedLoad load : specialisable.stagedLoads())
+        bytes -= bufferBytes(load.alloc.getType());
     return bytes;
   }
 
@@ -353,10 +327,7 @@ void remarkOn(func::FuncOp kernel, const Refusal &refusal) {
   if (!refusal.at)
     return;
   addCandidate(kernel, {.producer = true, .refused = refusal.reason});
-  InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::WarpSpecialisation);
-  remark << "warps are not specialised: " << refusal.reason;
-  if (refusal.culprit)
-    remark.attachNote(refusal.culprit->getLoc()) << "here";
+  remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
 }
 
 std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,

@@ -8,6 +8,7 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/TmaAccess.h"
+#include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "support/MachineModel.h"
 
@@ -20,6 +21,8 @@ struct TmaLoad {
   nv::AsyncMmaOpInterface mma, last; ///< the first and the last MMA that read it
   TmaAccess access;
   bool isReadByThreads = false; ///< into registers, which the MMA then reads
+  unsigned group = 0;           ///< loads for one MMA share an mbarrier per stage
+  mlir::Value map, buffer;      ///< once they are made: the tensor map, the circular buffer
 };
 
 /// A loop whose loads move to a producer warp; the other warps are its consumers.
@@ -27,9 +30,14 @@ struct SpecialisableLoop {
   mlir::scf::ForOp loop;
   std::vector<TmaLoad> loads;
   int depth = 0;
-  bool inFlight = false;                 ///< the wait for its MMA is deferred by one iteration
-  SpecialisableLoop *previous = nullptr; ///< the loop before it whose circular buffers it shares
-  llvm::SmallVector<mlir::Value> buffers, barriers; ///< circular: per load, and per group of loads
+  bool inFlight = false;                   ///< the wait for its MMA is deferred by one iteration
+  SpecialisableLoop *previous = nullptr;   ///< the loop before it whose circular buffers it shares
+  unsigned groups = 0;                     ///< of loads
+  llvm::SmallVector<mlir::Value> barriers; ///< circular, of each group, once they are made
+
+  llvm::SmallVector<StagedLoad> stagedLoads() const {
+    return llvm::map_to_vector(loads, [](const TmaLoad &load) { return load.staged; });
+  }
 };
 
 /// The loops that a producer loads for, and what a CTA then takes of an SM.
@@ -37,13 +45,6 @@ struct ProducerPlan {
   std::vector<SpecialisableLoop> loops;
   CtaDemand demand;
   int warps = 1; ///< of the producer, with the helper warp
-};
-
-/// Why there is no producer. `at` is null where no loop of the kernel has an MMA that reads its
-/// loads.
-struct Refusal {
-  mlir::Operation *at = nullptr, *culprit = nullptr;
-  std::string reason;
 };
 
 /// How programs are run: as the kernel stands, as MakePersistent would leave it, or StreamK after
@@ -56,12 +57,15 @@ struct ProducerChoices {
   bool bufferedValues = true; ///< all warps may prefetch tiles that no MMA reads unchanged
 };
 
-/// Reports `refusal` in a remark and in `nv.candidates`.
+/// Reports why there is no producer, in a remark and in `nv.candidates`. Nothing, if no loop of the
+/// kernel has an MMA that reads its loads: `refusal.at` is null.
 void remarkOn(mlir::func::FuncOp kernel, const Refusal &refusal);
 
-/// The group number of each load. Loads of one MMA form a group, which shares an mbarrier per
-/// stage.
-llvm::SmallVector<unsigned> groupsOf(SpecialisableLoop &specialisable);
+/// The loops with MMAs of staged loads, other than that over programs.
+llvm::SmallVector<mlir::scf::ForOp> loadDotLoops(mlir::func::FuncOp kernel);
+
+/// The two mbarriers of a stage, full and empty, as a buffer of one stage.
+nv::BufferType barriersOfStage(mlir::MLIRContext *context);
 
 /// Plans a producer for every loop of `kernel` with staged loads and MMAs; none where one of these
 /// loops is not specialisable. The leaves of the accesses are those of `affine`.

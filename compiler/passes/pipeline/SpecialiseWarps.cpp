@@ -12,18 +12,21 @@
 //        and each side loses the operations of the other (ProducerPartition.cpp).
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "analysis/Programs.h"
 #include "ir/Candidates.h"
 #include "ir/Launch.h"
+#include "ir/Numbers.h"
 #include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
 #include "layout/TmaBoxes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
 #include "passes/mma/LeaveInFlight.h"
+#include "passes/pipeline/CircularBuffer.h"
+#include "passes/pipeline/LaterIterations.h"
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/SpecialisableLoops.h"
 
@@ -96,32 +99,27 @@ private:
 
   //===- one loop --------------------------------------------------------------------------===//
 
-  Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
-  }
-
   void specialise(SpecialisableLoop &specialisable) {
     loc = specialisable.loop.getLoc();
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     depth = specialisable.depth;
-    SmallVector<unsigned> groupOf = groupsOf(specialisable);
-    allocBuffers(specialisable, groupOf.empty() ? 0 : groupOf.back() + 1);
-    SmallVector<Value> maps;
+    allocBuffers(specialisable);
     for (TmaLoad &load : specialisable.loads)
-      maps.push_back(tensorMap(load));
+      load.map = tensorMap(load);
     Value count =
-        specialisable.previous ? continueCount(specialisable) : countIterations(specialisable.loop);
-    b.setInsertionPointToStart(specialisable.loop.getBody());
-    Value stage = arith::RemUIOp::create(b, loc, count, constant(depth));
-    Value phase = arith::AndIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, count, constant(depth)), constant(1));
-    Value opposite = arith::XOrIOp::create(b, loc, phase, constant(1));
-    PipelineState state{stage, phase, opposite};
+        specialisable.previous ? continueCount(specialisable) : countIterations(specialisable);
+    Block &body = *specialisable.loop.getBody();
+    Numbers n(b, loc);
+    b.setInsertionPoint(body.getTerminator());
+    setNext(body, n.add(count, n.of(1)));
+    b.setInsertionPointToStart(&body);
+    Value stage = n.rem(count, n.of(depth));
+    Value phase = n.both(n.div(count, n.of(depth)), n.of(1));
+    const PipelineState state{stage, phase, n.either(phase, n.of(1))};
     for (unsigned group = 0; group < specialisable.barriers.size(); ++group)
-      specialiseGroup(specialisable, group, groupOf, specialisable.buffers, maps,
-                      specialisable.barriers[group], state);
-    removeFences(specialisable.loop);
+      specialiseGroup(specialisable, group, state);
+    eraseUnneededFences(specialisable.loop);
     deallocBuffers(specialisable, entry->findAncestorOpInBlock(*specialisable.loop));
   }
 
@@ -129,25 +127,29 @@ private:
   /// for the next iteration of the loops around while this loop runs. Replaces the deallocations of
   /// a previous loop that shares the buffers.
   void deallocBuffers(SpecialisableLoop &specialisable, Operation *last) {
-    for (Value buffer : specialisable.buffers)
-      for (Operation *user : llvm::make_early_inc_range(buffer.getUsers()))
+    for (TmaLoad &load : specialisable.loads)
+      for (Operation *user : llvm::make_early_inc_range(load.buffer.getUsers()))
         if (isa<nv::DeallocOp>(user))
           user->erase();
     b.setInsertionPointAfter(last);
-    for (Value buffer : specialisable.buffers)
-      nv::DeallocOp::create(b, loc, buffer);
+    for (TmaLoad &load : specialisable.loads)
+      nv::DeallocOp::create(b, loc, load.buffer);
   }
 
-  void allocBuffers(SpecialisableLoop &specialisable, unsigned groups) {
-    if (specialisable.previous) {
-      specialisable.buffers = specialisable.previous->buffers;
-      specialisable.barriers = specialisable.previous->barriers;
+  void allocBuffers(SpecialisableLoop &specialisable) {
+    if (const SpecialisableLoop *previous = specialisable.previous) {
+      for (auto [load, other] : llvm::zip_equal(specialisable.loads, previous->loads))
+        load.buffer = other.buffer;
+      specialisable.barriers = previous->barriers;
       return;
     }
     for (TmaLoad &load : specialisable.loads)
-      specialisable.buffers.push_back(allocCircular(load.staged.alloc.getType()));
-    for (unsigned group = 0; group < groups; ++group)
-      specialisable.barriers.push_back(allocBarriers());
+      load.buffer = allocCircular(b, loc, load.staged.alloc.getType(), depth);
+    for (unsigned group = 0; group < specialisable.groups; ++group) {
+      Value barriers = allocCircular(b, loc, barriersOfStage(b.getContext()), depth);
+      nv::MbarrierInitOp::create(b, loc, barriers, warps);
+      specialisable.barriers.push_back(barriers);
+    }
   }
 
   /// The stage index and the mbarrier phase of an iteration.
@@ -155,27 +157,7 @@ private:
     Value index, phase, oppositePhase;
   };
 
-  Value allocCircular(nv::BufferType stage) {
-    auto type = nv::BufferType::get(b.getContext(), depth, stage.getShape(), stage.getElementType(),
-                                    stage.getSwizzle());
-    auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
-    alloc->setAttr(names::circularBuffer, b.getUnitAttr());
-    return alloc;
-  }
-
-  Value allocBarriers() {
-    auto plain = nv::SwizzleAttr::get(b.getContext(), {0}, 0);
-    auto type = nv::BufferType::get(b.getContext(), depth, {2}, b.getI64Type(), plain);
-    auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
-    alloc->setAttr(names::circularBuffer, b.getUnitAttr());
-    nv::MbarrierInitOp::create(b, loc, alloc, warps);
-    return alloc;
-  }
-
-  Value stageOf(Value buffer, Value stage) {
-    auto type = cast<nv::BufferType>(buffer.getType()).getStageType();
-    return nv::SelectStageOp::create(b, loc, type, buffer, stage);
-  }
+  Value stageOf(Value buffer, Value stage) { return selectStage(b, loc, buffer, stage); }
 
   Value tensorMap(TmaLoad &load) {
     nv::BufferType buffer = load.staged.alloc.getType();
@@ -188,50 +170,62 @@ private:
     return makeTensorMap(b, loc, function, affine, load.access, box);
   }
 
-  /// The number of iterations of `loop` so far, carried through all loops and branches around it.
-  /// Rebuilds these; `loop` becomes the new one.
-  Value countIterations(scf::ForOp &loop) {
-    SmallVector<Operation *> nest{loop};
+  //===- the count of iterations -----------------------------------------------------------===//
+
+  /// The number of iterations so far, carried through the loop and all loops and branches around
+  /// it, which it rebuilds.
+  Value countIterations(SpecialisableLoop &specialisable) {
+    SmallVector<Operation *> nest{specialisable.loop};
     while (isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
       nest.push_back(nest.back()->getParentOp());
-    OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(nest.back());
-    Value count = constant(0);
-    SmallVector<Block *> bodies(nest.size());
-    for (size_t depth = nest.size(); depth-- > 0;) {
-      if (auto level = dyn_cast<scf::ForOp>(nest[depth])) {
-        scf::ForOp wider = withCarried(level, count);
-        for (SpecialisableLoop &other : loops)
-          if (other.loop == level)
-            other.loop = wider;
-        level.erase();
-        nest[depth] = wider;
-        bodies[depth] = wider.getBody();
-        count = wider.getRegionIterArgs().back();
+    Value count = Numbers(b, loc).of(0);
+    for (Operation *&level : llvm::reverse(nest))
+      if (auto branch = dyn_cast<scf::IfOp>(level)) {
+        level = withResult(branch, count);
       } else {
-        bodies[depth] = nest[depth - 1]->getBlock();
-        nest[depth] = withResult(cast<scf::IfOp>(nest[depth]), bodies[depth], count);
+        scf::ForOp wider = withCarried(cast<scf::ForOp>(level), count);
+        count = wider.getRegionIterArgs().back();
+        level = wider;
       }
-    }
-    loop = cast<scf::ForOp>(nest[0]);
-    Value next;
-    for (auto [depth, level] : llvm::enumerate(nest)) {
-      Operation *yield = bodies[depth]->getTerminator();
-      b.setInsertionPoint(yield);
-      if (depth == 0)
-        next = arith::AddIOp::create(b, loc, count, constant(1));
-      yield->insertOperands(yield->getNumOperands(), next);
-      next = level->getResults().back();
-    }
+    for (Operation *level : ArrayRef(nest).drop_back())
+      setNext(*level->getBlock(), level->getResults().back());
     return count;
   }
 
-  /// `branch` with one more result, which is `unchanged` where `block` does not run. The caller
-  /// appends it to the yield of `block`.
-  scf::IfOp withResult(scf::IfOp branch, Block *block, Value unchanged) {
+  /// The same, continuing the count of the previous loop, with which `specialisable` shares
+  /// circular buffers. Loops around then carry the count after this loop.
+  Value continueCount(SpecialisableLoop &specialisable) {
+    Value sofar = specialisable.previous->loop.getResults().back();
+    Operation *around = specialisable.loop->getBlock()->getTerminator();
+    scf::ForOp wider = withCarried(specialisable.loop, sofar);
+    around->replaceUsesOfWith(sofar, wider.getResults().back());
+    return wider.getRegionIterArgs().back();
+  }
+
+  static void setNext(Block &body, Value next) {
+    Operation *yield = body.getTerminator();
+    yield->setOperand(yield->getNumOperands() - 1, next);
+  }
+
+  /// `loop` with one more carried value, which does not change as yet.
+  scf::ForOp withCarried(scf::ForOp loop, Value init) {
+    return carryValue(loop, init, [&](OpBuilder &, BlockArgument carried) {
+      Block *body = carried.getOwner();
+      for (auto [from, to] : llvm::zip(loop.getBody()->getArguments(), body->getArguments()))
+        affine.replaceLeaf(from, to);
+      for (SpecialisableLoop &other : loops)
+        if (other.loop == loop)
+          other.loop = cast<scf::ForOp>(body->getParentOp());
+      return carried;
+    });
+  }
+
+  /// `branch` with one more result, which is `value` in both of its blocks as yet.
+  scf::IfOp withResult(scf::IfOp branch, Value value) {
     b.setInsertionPoint(branch);
     SmallVector<Type> types(branch->getResultTypes());
-    types.push_back(unchanged.getType());
+    types.push_back(value.getType());
     auto wider = scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition(),
                                    /*addThenBlock=*/false, /*addElseBlock=*/false);
     for (auto [from, to] : llvm::zip(branch->getRegions(), wider->getRegions()))
@@ -241,98 +235,47 @@ private:
       scf::YieldOp::create(b, branch.getLoc());
     }
     for (Region &region : wider->getRegions())
-      if (&region.front() != block)
-        region.front().getTerminator()->insertOperands(branch->getNumResults(), unchanged);
-    for (auto [from, to] : llvm::zip(branch.getResults(), wider.getResults()))
-      from.replaceAllUsesWith(to);
+      region.front().getTerminator()->insertOperands(branch->getNumResults(), value);
+    branch.replaceAllUsesWith(wider.getResults().drop_back());
     branch.erase();
     return wider;
   }
 
-  /// The same, continuing the count of the previous loop, with which `specialisable` shares
-  /// circular buffers. Loops around then carry the count after this loop.
-  Value continueCount(SpecialisableLoop &specialisable) {
-    OpBuilder::InsertionGuard guard(b);
-    Value sofar = specialisable.previous->loop.getResults().back();
-    Operation *around = specialisable.loop->getBlock()->getTerminator();
-    scf::ForOp wider = withCarried(specialisable.loop, sofar);
-    specialisable.loop.erase();
-    specialisable.loop = wider;
-    around->replaceUsesOfWith(sofar, wider.getResults().back());
-    Value count = wider.getRegionIterArgs().back();
-    Operation *yield = wider.getBody()->getTerminator();
-    b.setInsertionPoint(yield);
-    yield->insertOperands(yield->getNumOperands(),
-                          Value(arith::AddIOp::create(b, loc, count, constant(1))));
-    return count;
-  }
+  //===- one group of loads ----------------------------------------------------------------===//
 
-  /// `loop` with one more carried value. The caller appends it to the yield.
-  scf::ForOp withCarried(scf::ForOp loop, Value init) {
-    b.setInsertionPoint(loop);
-    SmallVector<Value> inits(loop.getInitArgs());
-    inits.push_back(init);
-    auto wider = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
-                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
-    wider->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    if (!wider.getBody()->empty())
-      wider.getBody()->getTerminator()->erase();
-    for (auto [from, to] :
-         llvm::zip(loop.getBody()->getArguments(), wider.getBody()->getArguments())) {
-      from.replaceAllUsesWith(to);
-      affine.replaceLeaf(from, to);
-    }
-    for (auto [from, to] : llvm::zip(loop.getResults(), wider.getResults()))
-      from.replaceAllUsesWith(to);
-    wider.getBody()->getOperations().splice(wider.getBody()->end(),
-                                            loop.getBody()->getOperations());
-    return wider;
-  }
-
-  void specialiseGroup(SpecialisableLoop &specialisable, unsigned group, ArrayRef<unsigned> groupOf,
-                       ArrayRef<Value> buffers, ArrayRef<Value> maps, Value barriers,
+  void specialiseGroup(SpecialisableLoop &specialisable, unsigned group,
                        const PipelineState &state) {
-    Operation *first = nullptr;
-    nv::AsyncMmaOpInterface last;
-    int64_t bytes = 0;
-    for (auto [i, load] : llvm::enumerate(specialisable.loads))
-      if (groupOf[i] == group) {
-        first = !first || load.first->isBeforeInBlock(first) ? load.first : first;
-        if (!last || last->isBeforeInBlock(load.last))
-          last = load.last;
-        bytes += copiedBytes(load.staged.alloc.getType());
-      }
-    b.setInsertionPoint(first);
-    Value barrier = stageOf(barriers, state.index);
+    SmallVector<TmaLoad *> loads;
+    for (TmaLoad &load : specialisable.loads)
+      if (load.group == group)
+        loads.push_back(&load);
+    auto isEarlier = [](TmaLoad *x, TmaLoad *y) { return x->first->isBeforeInBlock(y->first); };
+    auto endsEarlier = [](TmaLoad *x, TmaLoad *y) { return x->last->isBeforeInBlock(y->last); };
+    nv::AsyncMmaOpInterface last = (*llvm::max_element(loads, endsEarlier))->last;
+    b.setInsertionPoint((*llvm::min_element(loads, isEarlier))->first);
+    Value barriers = specialisable.barriers[group], barrier = stageOf(barriers, state.index);
     // Before the wait, so that a copy starts as soon as its stage is released.
-    std::vector<SmallVector<Value>> coordinates(specialisable.loads.size());
-    for (auto [i, load] : llvm::enumerate(specialisable.loads))
-      if (groupOf[i] == group)
-        coordinates[i] = makeCoordinates(b, loc, affine, load.access);
+    SmallVector<SmallVector<Value>> coordinates;
+    int64_t bytes = 0;
+    for (TmaLoad *load : loads) {
+      coordinates.push_back(makeCoordinates(b, loc, affine, load->access));
+      bytes += copiedBytes(load->staged.alloc.getType());
+    }
     // The producer waits for the phase before this one: a fresh mbarrier counts as released.
     markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
     markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
-    for (auto [i, load] : llvm::enumerate(specialisable.loads))
-      if (groupOf[i] == group)
-        copyInto(load, stageOf(buffers[i], state.index), maps[i], coordinates[i], barrier);
+    for (auto [load, at] : llvm::zip_equal(loads, coordinates))
+      copyInto(*load, stageOf(load->buffer, state.index), at, barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
     release(specialisable, last, barriers, barrier, state);
   }
 
-  void copyInto(TmaLoad &load, Value buffer, Value map, ValueRange coordinates, Value barrier) {
-    markProducer(nv::TmaLoadOp::create(b, loc, map, coordinates, buffer, barrier));
-    StagedLoad staged = load.staged;
-    for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
-      if (isa<nv::DeallocOp, nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
+  void copyInto(TmaLoad &load, Value stage, ValueRange coordinates, Value barrier) {
+    markProducer(nv::TmaLoadOp::create(b, loc, load.map, coordinates, stage, barrier));
+    for (Operation *user : llvm::make_early_inc_range(load.staged.alloc->getUsers()))
+      if (isa<nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
         user->erase();
-    staged.store.erase();
-    staged.load.erase();
-    // Views of the buffer may come before this place.
-    for (Operation *user : staged.alloc->getUsers())
-      if (isa<nv::BufferTransOp>(user))
-        user->moveBefore(&*b.getInsertionPoint());
-    staged.alloc.replaceAllUsesWith(buffer);
-    staged.alloc.erase();
+    replaceByStage(load.staged, stage);
   }
 
   /// Releases the stage after the wait for `mma`, its last reader. If that wait is deferred by one
@@ -345,37 +288,21 @@ private:
       return;
     }
     nv::MmaWaitOpInterface last = deferByOneIteration(specialisable.loop, mma);
-    Value isFirst =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.index, constant(0));
-    Value before = arith::SubIOp::create(b, loc, state.index, constant(1));
-    Value stage = arith::SelectOp::create(b, loc, isFirst, constant(depth - 1), before);
-    Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                           specialisable.loop.getInductionVar(),
-                                           specialisable.loop.getLowerBound());
+    scf::ForOp loop = specialisable.loop;
+    Numbers n(b, loc);
+    Value isFirst = n.equal(state.index, n.of(0)), before = n.sub(state.index, n.of(1));
+    Value stage = n.pick(isFirst, n.of(depth - 1), before);
+    Value notFirst = n.differ(loop.getInductionVar(), loop.getLowerBound());
     releaseStage(specialisable, stageOf(barriers, stage), notFirst);
     b.setInsertionPointAfter(last);
-    Value count = specialisable.loop.getResults().back();
-    Value lastIteration = arith::SubIOp::create(b, loc, count, constant(1));
-    Value lastStage = arith::RemUIOp::create(b, loc, lastIteration, constant(depth));
-    const auto less =
-        specialisable.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-    Value ran = arith::CmpIOp::create(b, loc, less, specialisable.loop.getLowerBound(),
-                                      specialisable.loop.getUpperBound());
-    releaseStage(specialisable, stageOf(barriers, lastStage), ran);
+    Value lastStage = n.rem(n.sub(loop.getResults().back(), n.of(1)), n.of(depth));
+    releaseStage(specialisable, stageOf(barriers, lastStage), hasIterations(b, loop));
   }
 
   void releaseStage(SpecialisableLoop &specialisable, Value barrier, Value enable) {
     auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
     if (llvm::any_of(specialisable.loads, [](TmaLoad &load) { return load.isReadByThreads; }))
       release->setAttr(names::readByThreads, b.getUnitAttr());
-  }
-
-  /// Removes the fences: no ordinary store writes the operands of MMAs any more.
-  void removeFences(scf::ForOp loop) {
-    if (!loop.getBody()->getOps<nv::LocalStoreOp>().empty())
-      return;
-    for (auto fence : llvm::make_early_inc_range(loop.getBody()->getOps<nv::FenceAsyncOp>()))
-      fence.erase();
   }
 
   void markProducer(Operation *op) { op->setAttr(names::producerOnly, b.getUnitAttr()); }
@@ -393,10 +320,10 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
   using SpecialiseWarpsBase::SpecialiseWarpsBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (kernels.size() != 1)
+    func::FuncOp kernel = onlyFunction(module);
+    if (!kernel)
       return;
-    const FailureOr<int> warps = Specialiser(kernels[0]).run({thirdCta, bufferedValues});
+    const FailureOr<int> warps = Specialiser(kernel).run({thirdCta, bufferedValues});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)

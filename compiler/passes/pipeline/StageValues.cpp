@@ -9,6 +9,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
 #include "analysis/PrefetchLegality.h"
+#include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,15 +40,6 @@ bool isMatrix(scf::ForOp loop, LoadOp load) {
            return isa<nv::LocalStoreOp>(user) || loop.getBody() != user->getBlock() ||
                   isa<scf::YieldOp>(user);
          });
-}
-
-nv::BufferType bufferTypeOf(RankedTensorType tile) {
-  const int fastest = layoutOf(tile).fastestDim();
-  SmallVector<int32_t> order{fastest, 1 - fastest};
-  const SharedLayout shared = SharedLayout::forOperand(
-      tile.getShape(), storageBits(tile.getElementType()), SmallVector<int>(order));
-  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), order, shared.swizzle());
-  return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
 }
 
 /// Stages `load` through a buffer of `type`.
@@ -86,7 +78,8 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
                               const AxisInfoAnalysis &axes, const Target &target) {
   if (!isMatrix(loop, load) || repeats(load, axes))
     return {};
-  const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
+  auto tile = cast<RankedTensorType>(load.getType());
+  const nv::BufferType type = stageFor(tile, layoutOf(tile).fastestDim());
   const int64_t enough =
       std::min(target.machine().occupancy.ctasToKeep, ctasWithBuffers(loop, {}, stages, target));
   const bool hasRoom = ctasWithBuffers(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
@@ -110,7 +103,7 @@ void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, cons
   if (!multiplies(loop))
     return;
   auto kernel = loop->getParentOfType<func::FuncOp>();
-  if (kernel.walk([](nv::ProducerOp) { return WalkResult::interrupt(); }).wasInterrupted())
+  if (containsOp<nv::ProducerOp>(kernel))
     return;
   for (LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<LoadOp>()))
     if (nv::BufferType type = bufferIfStaged(loop, load, stages, axes, target))

@@ -284,10 +284,6 @@ private:
   int64_t bytes = 0;
 };
 
-scf::ForOp programsOf(func::FuncOp kernel) {
-  return dyn_cast<scf::ForOp>(programBody(kernel).getParentOp());
-}
-
 /// Whether the plan has chosen it; where there is no plan, whether it is legal.
 bool isChosen(func::FuncOp kernel) {
   if (nv::CandidateAttr chosen = chosenCandidate(kernel))
@@ -300,10 +296,9 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
   using StreamKBase::StreamKBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (kernels.size() != 1 || !programsOf(kernels[0]) || !isChosen(kernels[0]))
+    func::FuncOp kernel = onlyFunction(module);
+    if (!kernel || !programLoop(kernel) || !isChosen(kernel))
       return;
-    func::FuncOp kernel = kernels[0];
     Refusal refusal;
     const std::optional<StreamKLoop> found = findStreamKLoop(kernel, refusal);
     if (!found) {
@@ -311,7 +306,7 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
       return signalPassFailure();
     }
     Launch launch = Launch::of(module);
-    launch.partialBytes = Splitter(kernel, programsOf(kernel), *found).run();
+    launch.partialBytes = Splitter(kernel, programLoop(kernel), *found).run();
     launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "output tiles of the last waves may be split over CTAs, which reduce partial tiles";

@@ -13,13 +13,21 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StreamKLoop.h"
 #include "analysis/MmaWaits.h"
+#include "analysis/MotionLegality.h"
 #include "analysis/Programs.h"
+#include "ir/FindOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace pantile {
 namespace {
+
+/// Whether `op` itself has effects, other than by what is in its regions.
+bool hasEffect(Operation *op) {
+  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+         !isMemoryEffectFree(op);
+}
 
 class Finder {
 public:
@@ -39,8 +47,7 @@ private:
   }
 
   bool findLoop() {
-    SmallVector<nv::AsyncMmaOpInterface> mmas;
-    kernel.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
+    auto mmas = opsIn<nv::AsyncMmaOpInterface>(kernel);
     if (mmas.size() != 1)
       return refuse(kernel, "the kernel has " + Twine(mmas.size()) + " dots, not one");
     found.mma = mmas[0];
@@ -67,13 +74,8 @@ private:
 
   bool mayRunTwice() {
     for (Operation &op : llvm::make_range(body.begin(), found.loop->getIterator())) {
-      Operation *culprit = nullptr;
-      op.walk([&](Operation *inner) {
-        const bool isFree = isa<LoadOp>(inner) || inner->getNumRegions() != 0 ||
-                            inner->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(inner);
-        culprit = !culprit && !isFree ? inner : culprit;
-      });
-      if (culprit)
+      auto isBound = [](Operation *inner) { return !isa<LoadOp>(inner) && hasEffect(inner); };
+      if (Operation *culprit = findOp(&op, isBound))
         return refuse(found.loop, "what precedes it would be run more than once", culprit);
     }
     return findBounds() || refuse(found.loop, "its bounds depend on the program");
@@ -125,14 +127,9 @@ private:
   }
 
   bool isFreeOfEffects() {
-    Operation *culprit = nullptr;
-    found.loop.walk([&](Operation *op) {
-      const bool isStaging =
-          isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp,
-              nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op);
-      if (!isStaging && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-          !isMemoryEffectFree(op))
-        culprit = op;
+    Operation *culprit = findOp(found.loop, [](Operation *op) {
+      return hasEffect(op) && !leavesSharedMemory(op) &&
+             !isa<nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp>(op);
     });
     return !culprit || refuse(found.loop, "it does more than load and multiply", culprit);
   }

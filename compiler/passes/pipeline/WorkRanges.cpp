@@ -2,6 +2,7 @@
 // Gives: see WorkRanges.h.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/WorkRanges.h"
+#include "ir/Tile.h"
 #include "ir/WorkSplit.h"
 
 using namespace mlir;

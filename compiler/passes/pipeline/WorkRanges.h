@@ -10,58 +10,10 @@
 //           whole.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
-#include "ir/Tile.h"
+#include "ir/Numbers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 
 namespace pantile {
-
-/// Creates arithmetic of 32-bit integers.
-class Numbers {
-public:
-  Numbers(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
-  mlir::Value of(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(b, loc, x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) {
-    return mlir::arith::SubIOp::create(b, loc, x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MulIOp::create(b, loc, x, y);
-  }
-  mlir::Value div(mlir::Value x, mlir::Value y) {
-    return mlir::arith::DivUIOp::create(b, loc, x, y);
-  }
-  mlir::Value min(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinSIOp::create(b, loc, x, y);
-  }
-  mlir::Value max(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MaxSIOp::create(b, loc, x, y);
-  }
-  mlir::Value both(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AndIOp::create(b, loc, x, y);
-  }
-  mlir::Value pick(mlir::Value which, mlir::Value x, mlir::Value y) {
-    return mlir::arith::SelectOp::create(b, loc, which, x, y);
-  }
-  mlir::Value less(mlir::Value x, mlir::Value y) {
-    return compare(mlir::arith::CmpIPredicate::slt, x, y);
-  }
-  mlir::Value equal(mlir::Value x, mlir::Value y) {
-    return compare(mlir::arith::CmpIPredicate::eq, x, y);
-  }
-  mlir::Value count(mlir::Value condition) {
-    return mlir::arith::ExtUIOp::create(b, loc, b.getI32Type(), condition);
-  }
-
-private:
-  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(b, loc, how, x, y);
-  }
-  mlir::OpBuilder &b;
-  mlir::Location loc;
-};
 
 /// What a CTA processes; computed once.
 struct WorkRange {
