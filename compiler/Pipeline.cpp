@@ -189,12 +189,12 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                     .thirdCta = thirdCta,
                                     .bufferedValues = buffersValues}));
   passes.add(createExpandPipeline());
-  passes.need(createExpandLoops());  // the same loops may prefetch into registers, too
-  passes.add(createPrefetchLoads()); // of loads that go through no buffer
-  passes.need(createExpandLoops());  // later passes add operations, which have no stage
-  passes.add(createPrefetchRows());  // where there is no loop to prefetch in
-  passes.add(createDropDeadArgs());
-  passes.add(createDeferWaits()); // loops carry as little as they can by now
+  passes.need(createExpandLoops());         // the same loops may prefetch into registers, too
+  passes.add(createPrefetchLoads());        // of loads that go through no buffer
+  passes.need(createExpandLoops());         // later passes add operations, which have no stage
+  passes.add(createPrefetchRows());         // where there is no loop to prefetch in
+  passes.add(createRemoveDeadValuesPass()); // such as pointers of what is copied now
+  passes.add(createDeferWaits());           // loops carry as little as they can by now
   const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "
                                                          "rescale their accumulators");
   passes.add(

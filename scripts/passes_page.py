@@ -29,6 +29,10 @@ TESTS = ROOT / "tests"
 OF_MLIR = {
     "createCanonicalizerPass": ("canonicalize", "Simplify operations."),
     "createCSEPass": ("cse", "Make equal values one."),
+    "createRemoveDeadValuesPass": (
+        "remove-dead-values",
+        "Remove what nothing reads, such as the carried pointers of loads that have become copies.",
+    ),
 }
 STAGES = {
     "addTilePasses": ("Tile IR", "Layout-free tile IR is simplified; the CPU runs it."),

@@ -245,11 +245,6 @@ def PrefetchRows : Pass<"nv-prefetch-rows", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::TileDialect", "::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }
-def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
-  let summary = "Remove dead loop-carried values";
-  let description = "Values that only their own next value uses, such as the pointers of loads that have become asynchronous copies. Without it they take registers.";
-  let dependentDialects = ["::mlir::scf::SCFDialect"];
-}
 def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let summary = "Convert stores of matrices to TMA stores";
   let description = [{
