@@ -1,7 +1,7 @@
 //===- Programs.cpp - see Programs.h ------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "analysis/MotionLegality.h"
-#include "llvm/ADT/DenseSet.h"
+#include "ir/FindOps.h"
 
 using namespace mlir;
 
@@ -19,18 +19,13 @@ bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || synchronises(op); }
 namespace {
 /// The first operation that `value` is computed from for which `wanted` holds.
 Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
-  SmallVector<Value> work{value};
-  llvm::DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
+  Operation *found = nullptr;
+  traceBack(value, [&](Value next) {
     Operation *op = next.getDefiningOp();
-    if (!op || !seen.insert(next).second)
-      continue;
-    if (wanted(op))
-      return op;
-    work.append(op->operand_begin(), op->operand_end());
-  }
-  return nullptr;
+    found = !found && op && wanted(op) ? op : found;
+    return !found;
+  });
+  return found;
 }
 
 } // namespace

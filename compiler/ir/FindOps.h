@@ -1,10 +1,12 @@
 //===- FindOps.h - the operations of a kind in an operation's regions ---------------------===//
 // Needs: nothing.
 // Gives: all of them, or the first one, in the order of MLIR's walks: operations in regions come
-//        before the one that has these. The root counts as well.
+//        before the one that has these. The root counts as well. Also what values are computed
+//        from.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -31,6 +33,20 @@ inline mlir::Operation *findOp(mlir::Operation *root,
 /// Whether `root` contains an operation of one of these types.
 template <typename... Ops> bool containsOp(mlir::Operation *root) {
   return findOp(root, llvm::IsaPred<Ops...>) != nullptr;
+}
+
+/// Visits `roots` and what they are computed from, each value once. `goesOn` says whether to visit
+/// the operands of a value's operation, too.
+inline void traceBack(llvm::ArrayRef<mlir::Value> roots,
+                      llvm::function_ref<bool(mlir::Value)> goesOn) {
+  llvm::SmallVector<mlir::Value> work(roots);
+  llvm::DenseSet<mlir::Value> seen;
+  while (!work.empty()) {
+    const mlir::Value value = work.pop_back_val();
+    mlir::Operation *op = value.getDefiningOp();
+    if (seen.insert(value).second && goesOn(value) && op)
+      work.append(op->operand_begin(), op->operand_end());
+  }
 }
 
 } // namespace pantile

@@ -11,7 +11,6 @@
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"

@@ -65,24 +65,17 @@ bool canRecompute(Operation *op) {
 /// Whether `root` can be recomputed from the row index and values defined before; sets `depends` if
 /// it depends on the row index.
 bool canRecomputeFrom(const RowIndex &row, Value root, bool &depends) {
-  SmallVector<Value> work{root};
-  llvm::DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (!seen.insert(value).second || row.isDefinedBefore(value))
-      continue;
-    if (row == value) {
-      depends = true;
-      continue;
-    }
-    Operation *op = value.getDefiningOp();
-    if (!op && isKernelArgument(value))
-      continue;
-    if (!op || !canRecompute(op))
+  bool isPossible = true;
+  traceBack(root, [&](Value value) {
+    if (row.isDefinedBefore(value) || isKernelArgument(value))
       return false;
-    work.append(op->operand_begin(), op->operand_end());
-  }
-  return true;
+    const bool isRow = row == value;
+    Operation *op = value.getDefiningOp();
+    depends |= isRow;
+    isPossible &= isRow || (op && canRecompute(op));
+    return !isRow && isPossible;
+  });
+  return isPossible;
 }
 
 /// Whether `value`, after elementwise operations, is reduced, perhaps one iteration later.

@@ -9,8 +9,6 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/RegisterBudget.h"
 #include "ir/Launch.h"
-#include "ir/Machine.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "support/Target.h"

@@ -27,6 +27,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
+#include "passes/pipeline/CircularBuffer.h"
 
 using namespace mlir;
 

@@ -3,6 +3,7 @@
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
+#include "ir/FindOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -71,8 +72,6 @@ bool LateStage::addLate(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait
   if (!use || use->getOwner() != loop.getBody()->getTerminator() ||
       !findRescale(addend, loop.getRegionIterArg(use->getOperandNumber())))
     return false;
-  positions[mma] = use->getOperandNumber();
-  addends[mma] = addend.get();
   mmas.push_back(mma);
   late.insert(mma);
   if (add) {
@@ -144,31 +143,29 @@ bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
   return !barriers || llvm::any_of(earlyBarriers, guards) || llvm::none_of(lateBarriers, guards);
 }
 
-/// Collects the selection of stages and its leaves, which the rotated loop carries. Without late
-/// mbarrier waits the leaves are integers that stage 0 computes as well. With them the leaves are
-/// arguments of the body: stage index and phase are computed from the same one.
+/// Collects the selection of stages, from integers that stage 0 computes as well. With late mbarrier
+/// waits it begins at arguments of the body: stage index and phase are computed from the same one.
 bool LateStage::findStageSelection() {
-  SmallVector<Value> work;
+  SmallVector<Value> roots;
   for (Operation *op : late)
     if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
-      work.push_back(mma.getRhs());
+      roots.push_back(mma.getRhs());
     else if (isa<nv::ReleaseOp, nv::MbarrierWaitOp>(op))
-      work.append(op->operand_begin(), op->operand_end());
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
+      roots.append(op->operand_begin(), op->operand_end());
+  bool isSelection = true;
+  traceBack(roots, [&](Value value) {
     if (loop.isDefinedOutsideOfLoop(value))
-      continue;
-    Operation *op = value.getDefiningOp();
-    if (value.getType().isIntOrIndex() && (!op || lateBarriers.empty())) {
-      leaves.insert(value);
-      continue;
-    }
-    if (!op || !isStageSelection(op))
       return false;
-    if (selection.insert(op))
-      work.append(op->operand_begin(), op->operand_end());
-  }
-  return llvm::none_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return lacksRoom(mma); });
+    Operation *op = value.getDefiningOp();
+    if (value.getType().isIntOrIndex() && (!op || lateBarriers.empty()))
+      return false;
+    isSelection &= op && isStageSelection(op);
+    if (isSelection)
+      selection.insert(op);
+    return isSelection;
+  });
+  return isSelection &&
+         llvm::none_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return lacksRoom(mma); });
 }
 
 } // namespace pantile

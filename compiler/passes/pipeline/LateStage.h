@@ -38,10 +38,6 @@ public:
   mlir::arith::AddFOp additionOf(nv::AsyncMmaOpInterface mma) const {
     return additions.lookup(mma);
   }
-  /// What `mma`, or its addition, adds to: the carried value, rescaled.
-  mlir::Value addendOf(nv::AsyncMmaOpInterface mma) const { return addends.lookup(mma); }
-  /// The position of the accumulator of `mma` among the carried values.
-  unsigned positionOf(nv::AsyncMmaOpInterface mma) const { return positions.lookup(mma); }
   /// The left operands of the late MMAs, each once.
   llvm::SetVector<mlir::Value> lefts() const;
   /// Whether `op` is a conversion whose only result is the left operand of a late MMA. It can run
@@ -54,7 +50,6 @@ public:
                                                 ///< stage 1, in order
   llvm::SetVector<mlir::Operation *> rescale;   ///< operations on accumulators before a late MMA
   llvm::SetVector<mlir::Operation *> selection; ///< the selection of stages for stage 1
-  llvm::SetVector<mlir::Value> leaves;          ///< integers that the selection depends on
   mlir::Operation *firstWait = nullptr;         ///< of stage 0; stage 1 is issued before it
 
 private:
@@ -66,9 +61,7 @@ private:
   bool lacksRoom(nv::AsyncMmaOpInterface mma);
 
   llvm::SmallVector<nv::MbarrierWaitOp> earlyBarriers, lateBarriers;
-  llvm::DenseMap<mlir::Operation *, unsigned> positions;
   llvm::DenseMap<mlir::Operation *, mlir::arith::AddFOp> additions;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> addends;
 };
 
 } // namespace pantile

@@ -96,21 +96,17 @@ private:
 
   /// Whether `value` is computed from a left operand or from what that is converted from.
   bool comesFromLeft(Value value) {
-    llvm::DenseSet<Value> sources, seen;
-    for (nv::AsyncMmaOpInterface mma : stage.mmas) {
-      sources.insert(mma.getLhs());
-      sources.insert_range(mma.getLhs().getDefiningOp()->getOperands());
+    llvm::DenseSet<Value> sources;
+    for (Value left : stage.lefts()) {
+      sources.insert(left);
+      sources.insert_range(left.getDefiningOp()->getOperands());
     }
-    SmallVector<Value> work{value};
-    while (!work.empty()) {
-      Value next = work.pop_back_val();
-      if (sources.contains(next))
-        return true;
-      Operation *op = next.getDefiningOp();
-      if (op && op->getParentOp() == loop && seen.insert(next).second)
-        work.append(op->operand_begin(), op->operand_end());
-    }
-    return false;
+    bool isFound = false;
+    traceBack(value, [&](Value next) {
+      isFound |= sources.contains(next);
+      return !isFound && next.getParentBlock() == loop.getBody();
+    });
+    return isFound;
   }
 
   /// Keeps ptxas from moving the wait for the late MMAs above the computation of left operands:

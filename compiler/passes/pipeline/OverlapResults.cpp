@@ -20,6 +20,7 @@
 #include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Candidates.h"
+#include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -42,12 +43,10 @@ public:
   /// Whether each MMA of the loop starts from zero, and there are some. Other loops have no results
   /// to be read per iteration.
   bool hasShape() {
-    bool isAlone = true;
-    loop.walk([&](nv::AsyncMmaOpInterface mma) {
-      mmas.push_back(mma);
-      isAlone &= mma->getParentOp() == loop && startsFromZero(mma);
+    mmas = opsIn<nv::AsyncMmaOpInterface>(loop);
+    return !mmas.empty() && llvm::all_of(mmas, [&](nv::AsyncMmaOpInterface mma) {
+      return mma->getParentOp() == loop && startsFromZero(mma);
     });
-    return isAlone && !mmas.empty();
   }
 
   /// Why the loop must stay as it is; empty if it need not.

@@ -10,7 +10,6 @@
 #include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 

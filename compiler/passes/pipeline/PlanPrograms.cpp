@@ -56,20 +56,20 @@ private:
       return;
     const bool mayBePersistent = options.persistent && isPersistable();
     Refusal refusal;
-    std::optional<int64_t> grid = ctasWithProducer(ProgramMap::AsIs, refusal);
+    std::optional<int64_t> grid = ctasWithProducer(nv::ProgramMap::Grid, refusal);
     if (grid && !fitsIntoShared()) {
       refusal = {loadDotLoops(kernel).front(), nullptr,
                  "its circular buffers do not fit into shared memory"};
       grid.reset();
     }
     if (!grid) {
-      remarkOn(kernel, refusal);
+      reportRefusal(kernel, nv::ProgramMap::Grid, refusal);
       return choose({.producer = false});
     }
     choose(withProducer);
     if (!mayBePersistent)
       return;
-    const std::optional<int64_t> persistent = ctasWithProducer(ProgramMap::Persistent, refusal);
+    const std::optional<int64_t> persistent = ctasWithProducer(nv::ProgramMap::Persistent, refusal);
     if (persistent && !fitsIntoShared())
       refusePersistent(kernel, "the stages of one program and the scratch of another do not fit "
                                "into shared memory");
@@ -125,15 +125,14 @@ private:
 
   /// CTAs that share an SM, at most as many as are worth more than stages that are added; none where
   /// a producer cannot load for all loops.
-  std::optional<int64_t> ctasWithProducer(ProgramMap map, Refusal &refusal) {
+  std::optional<int64_t> ctasWithProducer(nv::ProgramMap map, Refusal &refusal) {
     AffineAnalysis affine;
     const ProducerChoices choices{options.thirdCta, options.bufferedValues};
     const auto plan = planProducer(kernel, affine, map, choices, refusal);
     if (!plan)
       return std::nullopt;
     const MachineModel &machine = machineOf(kernel);
-    withProducer = {.map = map == ProgramMap::Persistent ? nv::ProgramMap::Persistent
-                                                         : nv::ProgramMap::Grid,
+    withProducer = {.map = map,
                     .producer = true,
                     .sharedBytes = plan->demand.sharedBytes,
                     .ctasPerSm = machine.ctasPerSm(plan->demand)};
@@ -148,10 +147,7 @@ private:
   //===- persistent kernels ----------------------------------------------------------------===//
 
   bool refusePersistent(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-    addCandidate(kernel,
-                 {.map = nv::ProgramMap::Persistent, .producer = true, .refused = reason.str()});
-    remarkMissed(Technique::Persistence, "the kernel is not persistent",
-                 {at, culprit, reason.str()});
+    reportRefusal(kernel, nv::ProgramMap::Persistent, {at, culprit, reason.str()});
     return false;
   }
 
@@ -190,17 +186,11 @@ private:
             ? pantile::planStreamK(kernel, {options.thirdCta, options.bufferedValues}, refusal)
             : std::nullopt;
     if (!plan)
-      return refuseStreamK(refusal);
+      return reportRefusal(kernel, nv::ProgramMap::StreamK, refusal);
     choose({.map = nv::ProgramMap::StreamK,
             .producer = true,
             .sharedBytes = plan->demand.sharedBytes,
             .ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand)});
-  }
-
-  void refuseStreamK(const Refusal &refusal) {
-    addCandidate(kernel,
-                 {.map = nv::ProgramMap::StreamK, .producer = true, .refused = refusal.reason});
-    remarkMissed(Technique::Persistence, "programs are not split over CTAs", refusal);
   }
 
   func::FuncOp kernel;

@@ -11,7 +11,6 @@
 #include "analysis/RegisterBudget.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/SpecialisableLoops.h"
 
 using namespace mlir;

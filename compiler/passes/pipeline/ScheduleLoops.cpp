@@ -18,7 +18,6 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
-#include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/SharedPlaces.h"
 #include "ir/LoopSchedule.h"

@@ -11,7 +11,6 @@
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
-#include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
@@ -62,11 +61,12 @@ bool canShareBuffers(SpecialisableLoop &first, SpecialisableLoop &second) {
 
 class Collector {
 public:
-  Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine, ProgramMap map,
+  Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine, nv::ProgramMap map,
             ProducerChoices choices, int producerWarps, Refusal &refusal)
       : function(function), target(target), affine(affine), axes(function), map(map),
         choices(choices), warps(moduleInt(function, names::numWarps, 4)),
-        producerWarps(producerWarps), slice(function, map == ProgramMap::AsIs), refusal(refusal) {}
+        producerWarps(producerWarps), slice(function, map == nv::ProgramMap::Grid),
+        refusal(refusal) {}
 
   bool collect() {
     const SmallVector<scf::ForOp> candidates = loadDotLoops(function);
@@ -119,7 +119,7 @@ private:
     });
   }
 
-  bool isPersistent() { return map != ProgramMap::AsIs || programLoop(function); }
+  bool isPersistent() { return map != nv::ProgramMap::Grid || programLoop(function); }
 
   /// Inline assembly with effects: its asm string may name barriers, or the number of threads.
   Operation *opaqueAssembly() {
@@ -312,7 +312,7 @@ private:
   const Target &target;
   AffineAnalysis &affine;
   const AxisInfoAnalysis axes;
-  const ProgramMap map;
+  const nv::ProgramMap map;
   const ProducerChoices choices;
   const int warps, producerWarps;
   ScalarSlice slice;
@@ -323,22 +323,29 @@ public:
 };
 } // namespace
 
-void remarkOn(func::FuncOp kernel, const Refusal &refusal) {
+void reportRefusal(func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal) {
   if (!refusal.at)
     return;
-  addCandidate(kernel, {.producer = true, .refused = refusal.reason});
-  remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
+  addCandidate(kernel, {.map = map, .producer = true, .refused = refusal.reason});
+  if (map == nv::ProgramMap::Grid)
+    remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
+  else
+    remarkMissed(Technique::Persistence,
+                 map == nv::ProgramMap::StreamK ? "programs are not split over CTAs"
+                                                : "the kernel is not persistent",
+                 refusal);
 }
 
 std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,
-                                         ProgramMap map, ProducerChoices choices,
+                                         nv::ProgramMap map, ProducerChoices choices,
                                          Refusal &refusal) {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto target = Target::parse(moduleTarget(module));
   if (!target || !target->hasTma() || !target->hasAsyncMma() ||
       moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0)
     return std::nullopt;
-  const bool hasHelper = map == ProgramMap::StreamK || !kernel.getOps<nv::HelperWarpOp>().empty();
+  const bool hasHelper =
+      map == nv::ProgramMap::StreamK || !kernel.getOps<nv::HelperWarpOp>().empty();
   const int warps = hasHelper ? 2 : 1;
   Collector collector(kernel, *target, affine, map, choices, warps, refusal);
   if (!collector.collect())

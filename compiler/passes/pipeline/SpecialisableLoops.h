@@ -47,19 +47,15 @@ struct ProducerPlan {
   int warps = 1; ///< of the producer, with the helper warp
 };
 
-/// How programs are run: as the kernel stands, as MakePersistent would leave it, or StreamK after
-/// that.
-enum class ProgramMap { AsIs, Persistent, StreamK };
-
 /// What a plan may assume: options of the passes that make one.
 struct ProducerChoices {
   bool thirdCta = false;      ///< added stages do not cost the third CTA per SM
   bool bufferedValues = true; ///< all warps may prefetch tiles that no MMA reads unchanged
 };
 
-/// Reports why there is no producer, in a remark and in `nv.candidates`. Nothing, if no loop of the
-/// kernel has an MMA that reads its loads: `refusal.at` is null.
-void remarkOn(mlir::func::FuncOp kernel, const Refusal &refusal);
+/// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.
+/// Nothing, if no loop of the kernel has an MMA that reads its loads: `refusal.at` is null.
+void reportRefusal(mlir::func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal);
 
 /// The loops with MMAs of staged loads, other than that over programs.
 llvm::SmallVector<mlir::scf::ForOp> loadDotLoops(mlir::func::FuncOp kernel);
@@ -68,8 +64,10 @@ llvm::SmallVector<mlir::scf::ForOp> loadDotLoops(mlir::func::FuncOp kernel);
 nv::BufferType barriersOfStage(mlir::MLIRContext *context);
 
 /// Plans a producer for every loop of `kernel` with staged loads and MMAs; none where one of these
-/// loops is not specialisable. The leaves of the accesses are those of `affine`.
+/// loops is not specialisable. Programs are run as the kernel stands (`Grid`), as MakePersistent
+/// would leave it, or StreamK after that. The leaves of the accesses are those of `affine`.
 std::optional<ProducerPlan> planProducer(mlir::func::FuncOp kernel, AffineAnalysis &affine,
-                                         ProgramMap map, ProducerChoices choices, Refusal &refusal);
+                                         nv::ProgramMap map, ProducerChoices choices,
+                                         Refusal &refusal);
 
 } // namespace pantile

@@ -58,12 +58,12 @@ public:
       return 0;
     Refusal refusal;
     std::optional<ProducerPlan> plan =
-        planProducer(function, affine, ProgramMap::AsIs, choices, refusal);
+        planProducer(function, affine, nv::ProgramMap::Grid, choices, refusal);
     if (!plan) {
       if (chosen && chosen.getMap() == nv::ProgramMap::StreamK)
         return function.emitError("there is no producer for the work ranges of stream-K: ")
                << refusal.reason;
-      remarkOn(function, refusal);
+      reportRefusal(function, nv::ProgramMap::Grid, refusal);
       return 0;
     }
     loops = std::move(plan->loops);

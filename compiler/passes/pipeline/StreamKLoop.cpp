@@ -81,24 +81,19 @@ private:
     return findBounds() || refuse(found.loop, "its bounds depend on the program");
   }
 
-  bool isOutsideOfPrograms(Value value) {
-    return isKernelArgument(value) || value.getParentBlock() != &body;
-  }
-
   bool findBounds() {
     scf::ForOp loop = found.loop;
-    SmallVector<Value> work{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
-    while (!work.empty()) {
-      Value next = work.pop_back_val();
-      if (isOutsideOfPrograms(next))
-        continue;
-      Operation *op = next.getDefiningOp();
-      if (!op || op->getNumRegions() != 0 || !isPure(op) || isa<ProgramIdOp, nv::ProgramAtOp>(op))
+    bool areCommon = true;
+    traceBack({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}, [&](Value next) {
+      if (isKernelArgument(next) || next.getParentBlock() != &body)
         return false;
+      Operation *op = next.getDefiningOp();
+      areCommon &=
+          op && op->getNumRegions() == 0 && isPure(op) && !isa<ProgramIdOp, nv::ProgramAtOp>(op);
       found.bounds.insert(op);
-      work.append(op->operand_begin(), op->operand_end());
-    }
-    return true;
+      return areCommon;
+    });
+    return areCommon;
   }
 
   bool isAccumulator(unsigned index) {
@@ -153,7 +148,7 @@ std::optional<ProducerPlan> planStreamK(func::FuncOp kernel, ProducerChoices cho
     return std::nullopt;
   AffineAnalysis affine;
   affine.countIterationsOf(found->loop);
-  auto plan = planProducer(kernel, affine, ProgramMap::StreamK, choices, refusal);
+  auto plan = planProducer(kernel, affine, nv::ProgramMap::StreamK, choices, refusal);
   if (!plan)
     refusal.reason = "in a work range, " + refusal.reason;
   return plan;
