@@ -31,6 +31,7 @@ llvm::StringRef currentName(llvm::StringRef former) {
       .Case("raised-sums", "tma-reductions")
       .Case("third-block", "third-cta")
       .Case("tile-defer-sums", "tile-defer-reductions")
+      .Case("tile-drop-dead-args", "remove-dead-values")
       .Case("tile-flush-exponentials", "tile-approximate-exp")
       .Case("tile-order-round-trips", "tile-order-memory")
       .Default("");

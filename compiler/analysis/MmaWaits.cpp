@@ -13,7 +13,8 @@ nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma) {
   return isAlone ? wait : nv::MmaWaitOpInterface();
 }
 
-nv::MmaWaitOpInterface movableWaitOf(nv::AsyncMmaOpInterface mma) {
+/// The wait for `mma`, if the accumulators stay in their registers, so that it may be moved later.
+static nv::MmaWaitOpInterface movableWaitOf(nv::AsyncMmaOpInterface mma) {
   return mma.isWaitedForAtOnce() ? nv::MmaWaitOpInterface() : waitOf(mma);
 }
 

@@ -45,9 +45,6 @@ llvm::SmallVector<WaitedMma> waitedMmas(mlir::scf::ForOp loop);
 /// The wait for `mma` alone, if that is in its block and the only use of its result.
 nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma);
 
-/// The same, if the accumulators stay in their registers, so that the wait may be moved later.
-nv::MmaWaitOpInterface movableWaitOf(nv::AsyncMmaOpInterface mma);
-
 /// The carried value that only `mma` uses, as its accumulator, and that is yielded right after the
 /// wait; null if there is none.
 mlir::BlockArgument carriedAccumulatorOf(nv::AsyncMmaOpInterface mma);
