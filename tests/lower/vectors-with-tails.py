@@ -4,7 +4,7 @@
 # RUN: pantilec %s --kernel bound --signature "*fp32:16, *fp32:16, i32:16, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=VECTOR
 # RUN: pantilec %s --kernel holes --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=SINGLE
 # RUN: pantilec %s --kernel shifted --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=SINGLE
-# RUN: pantilec %s --kernel beside --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=SINGLE
+# RUN: pantilec %s --kernel shared --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=SINGLE
 import pantile as triton
 import pantile.language as tl
 
@@ -50,6 +50,6 @@ def shifted(x, y, n, start):
 
 
 @triton.jit
-def beside(x, y, n, start):
+def shared(x, y, n, start):
     at = tl.arange(0, 512)
     tl.store(y + at, tl.load(x + at, mask=at < n) + tl.load(x + start + at, mask=at < n), mask=at < n)
