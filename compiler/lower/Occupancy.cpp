@@ -205,14 +205,19 @@ std::optional<int> lower::minCtasPerSm(func::FuncOp kernel, int threads, const T
   kernel.walk([&](Block *block) { most = std::max(most, mostRegisters(*block, liveness, loads)); });
   const MachineModel &machine = target.machine();
   const RegisterThresholds &limits = machine.registers;
-  const bool waitsTwice = most > limits.vectorOfLoads && isElementwise(kernel, liveness);
+  const bool streams = isElementwise(kernel, liveness);
+  const bool waitsTwice = most > limits.vectorOfLoads && streams;
   const int64_t needed = most + limits.overheadWithoutMma;
   if (needed <= limits.withoutBudget && !waitsTwice)
     return gathers(kernel)
                ? std::optional<int>(machine.ctasToAskFor(limits.budgetOfGathers, threads))
                : std::nullopt;
-  for (int64_t budget : {limits.smallBudget, limits.largeBudget})
-    if (needed <= budget)
-      return machine.ctasToAskFor(budget, threads);
-  return 1;
+  if (needed <= limits.smallBudget)
+    return machine.ctasToAskFor(limits.smallBudget, threads);
+  if (needed > limits.largeBudget)
+    return 1;
+  // A CTA alone on its SM loads, computes and stores in turn; of two, one loads while the other
+  // stores. What is computed element by element may be loaded in two parts.
+  const int ctas = machine.ctasToAskFor(limits.largeBudget, threads);
+  return ctas == 1 && streams ? machine.ctasToAskFor(limits.smallBudget, threads) : ctas;
 }
