@@ -13,6 +13,7 @@ from .generator import draw_any_extents, draw_program
 from .kind_aliases import draw_aliases
 from .kind_arrays import draw_arrays
 from .kind_atomics import draw_atomics
+from .kind_bounds import draw_bounds
 from .kind_chained import draw_chained, draw_gradients
 from .kind_complex import draw_complex
 from .kind_far import draw_far
@@ -46,6 +47,7 @@ DRAWS = {
     "weights": draw_weights,
     "repeated": draw_repeated,
     "arrays": draw_arrays,
+    "bounds": draw_bounds,
 }
 WEIGHTS = {
     "statements": 4,
@@ -67,6 +69,7 @@ WEIGHTS = {
     "weights": 2,
     "repeated": 2,
     "arrays": 3,
+    "bounds": 2,
 }
 """How often each is drawn."""
 
