@@ -60,7 +60,7 @@ def test_page(tmp_path):
     assert "the rounds. Ratios" in text
     found["how"]["processes"] = 3
     again = script.page(script.kept(found))
-    assert "the rounds, then of 3 processes of each side. Ratios" in again
+    assert "the rounds, then the fastest of 3 processes of each side. Ratios" in again
     sides = [row["triton"] for row in found["rows"].values()]
     shares = [1 - side["triton_s"] / side["compile_s"] for side in sides]
     left = np.exp(np.mean(np.log([share for share in shares if share > 0])))

@@ -156,7 +156,7 @@ def test_a_warm_case_is_measured_in_its_second_process(measured):
 
 
 def test_more_processes_of_a_case_are_timed(measured, tmp_path):
-    """A machine's noise differs more from process to process than from call to call."""
+    """Noise only adds to a time, and differs more from process to process than from call to call."""
     rows = measured({"one": False, "crashes": False, "two": False}, processes=3).rows
     lines = (tmp_path / "log").read_text().splitlines()
     assert lines.count("one compile") == lines.count("two compile") == 6
@@ -167,7 +167,7 @@ def test_more_processes_of_a_case_are_timed(measured, tmp_path):
             row = rows[name][side]
             assert row["compile_s"] == 3.0  # of the first process, which had no caches
             assert len(row["run_processes"]) == 3
-            assert row["run_ms"] == sorted(row["run_processes"])[1] > row["run_processes"][0]
+            assert row["run_ms"] == min(row["run_processes"]) < max(row["run_processes"])
     assert "run_ms" not in rows["crashes"]["triton"]
 
 
