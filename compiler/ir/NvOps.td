@@ -147,11 +147,12 @@ def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
-def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>, Nv_AsyncMmaOpInterface,
+def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead, MemWrite]>, Nv_AsyncMmaOpInterface,
                                 DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersRead", "getHeldRegisters"]>]> {
   let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is in flight until nv.wgmma_wait";
   let description = [{
     `lhs` is a buffer or a register tile, `rhs` a buffer. With `init_zero` the accumulator starts at zero, and `acc` is not read.
+    It changes what is in flight, so that two with equal operands are not one: waits count MMAs.
     - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
     - wgmma_c2: `mma` is of the family wgmma.
     - wgmma_c3: buffers of elements that do not have 16 bits lie along K, as no instruction reads them otherwise.
