@@ -227,7 +227,10 @@ class _Chain:
             shape = ", ".join(str(self.sizes[axis]) for axis in axes)
             text = f"tl.dot({left}, {right}, tl.full(({shape}), {zero}, tl.float32))"
         name = draft.let("s", text)
-        return self._use(name, axes)
+        used = self._use(name, axes)
+        if draft.chance(0.1):  # the same product, once more
+            used += self._accumulate(axes, left, right, text)
+        return used
 
     def _operands(self, tiles, number):
         """Two tiles with a common axis, the contracted one; recent results rather."""
