@@ -226,26 +226,27 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
   return std::min<int64_t>(accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
 }
 
-int64_t AxisInfoAnalysis::prefixOfMask(Value mask, int dim) const {
+/// See AxisInfoAnalysis::prefixOfMask. Of conditions that are nested deeper than `depth` nothing is
+/// known: both sides of an `and` may share operands, level by level.
+static int64_t prefixOf(const AxisInfoAnalysis &axes, Value mask, int dim, int depth = 8) {
   using enum arith::CmpIPredicate;
-  const int64_t run = of(mask).runOfMask(dim);
+  const int64_t run = axes.of(mask).runOfMask(dim);
+  auto inner = [&](Value part, int along) { return prefixOf(axes, part, along, depth - 1); };
   auto prefix = [&](Operation *op) -> int64_t {
     if (auto both = dyn_cast<arith::AndIOp>(op))
-      return std::min(prefixOfMask(both.getLhs(), dim), prefixOfMask(both.getRhs(), dim));
+      return std::min(inner(both.getLhs(), dim), inner(both.getRhs(), dim));
     if (auto expand = dyn_cast<ExpandDimsOp>(op)) {
       const int axis = static_cast<int>(expand.getAxis());
-      return dim == axis ? 1 : prefixOfMask(expand.getSrc(), dim - (dim > axis));
+      return dim == axis ? 1 : inner(expand.getSrc(), dim - (dim > axis));
     }
     if (auto broadcast = dyn_cast<BroadcastOp>(op))
-      return axisShape(broadcast.getSrc().getType())[dim] == 1
-                 ? 1
-                 : prefixOfMask(broadcast.getSrc(), dim);
+      return axisShape(broadcast.getSrc().getType())[dim] == 1 ? 1 : inner(broadcast.getSrc(), dim);
     if (auto convert = dyn_cast<ConvertLayoutOp>(op))
-      return prefixOfMask(convert.getSrc(), dim);
+      return inner(convert.getSrc(), dim);
     auto compare = dyn_cast<arith::CmpIOp>(op);
     if (!compare)
       return 1;
-    const AxisInfo &left = of(compare.getLhs()), &right = of(compare.getRhs());
+    const AxisInfo &left = axes.of(compare.getLhs()), &right = axes.of(compare.getRhs());
     const arith::CmpIPredicate is = compare.getPredicate();
     if (is == slt || is == sle || is == ult || is == ule)
       return std::min(left.rise(dim), right.runOfMask(dim));
@@ -253,7 +254,11 @@ int64_t AxisInfoAnalysis::prefixOfMask(Value mask, int dim) const {
     return isGreater ? std::min(left.runOfMask(dim), right.rise(dim)) : 1;
   };
   Operation *op = mask.getDefiningOp();
-  return op ? std::max(run, prefix(op)) : run;
+  return op && depth > 0 ? std::max(run, prefix(op)) : run;
+}
+
+int64_t AxisInfoAnalysis::prefixOfMask(Value mask, int dim) const {
+  return prefixOf(*this, mask, dim);
 }
 
 int64_t AxisInfoAnalysis::widthWithTail(Value ptr, Value mask, int dim) const {
