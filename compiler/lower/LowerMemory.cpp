@@ -215,10 +215,10 @@ private:
       tail = l.b.GetInsertBlock();
     }
     Values words;
-    for (auto [all, single] : llvm::zip_equal(whole, singles)) {
-      llvm::PHINode *word = l.b.CreatePHI(all->getType(), 2);
-      word->addIncoming(all, before);
-      word->addIncoming(single, tail);
+    for (auto [fromVector, fromSingles] : llvm::zip_equal(whole, singles)) {
+      llvm::PHINode *word = l.b.CreatePHI(fromVector->getType(), 2);
+      word->addIncoming(fromVector, before);
+      word->addIncoming(fromSingles, tail);
       words.push_back(word);
     }
     return words;
