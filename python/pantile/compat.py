@@ -111,7 +111,8 @@ def install(children=True):
         )
     if not is_installed():
         sys.meta_path.insert(0, Finder())
-    importlib.import_module("triton")
+    # Generated programs, such as torch's, import `triton` and write annotations by this name.
+    importlib.import_module("triton.language.core").constexpr.__module__ = "triton.language.core"
     if children:
         _tell_children()
 
@@ -141,6 +142,8 @@ def uninstall():
     """Undo `install`: modules that were imported keep what they have."""
     _untell_children()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    constexpr = importlib.import_module(f"{_OURS}.language.constexpr").constexpr
+    constexpr.__module__ = f"{_OURS}.language.constexpr"
     for name in [n for n in sys.modules if n == "triton" or n.startswith("triton.")]:
         if sys.modules[name] is sys.modules.get(_our_name(name)):
             del sys.modules[name]

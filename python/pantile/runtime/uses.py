@@ -247,7 +247,8 @@ class Reads:
 
     def _follows(self, module):
         package = _package(module)
-        return package != "pantile" and (package == self._home or not _is_installed(module))
+        ours = package in ("pantile", "triton")
+        return not ours and (package == self._home or not _is_installed(module))
 
 
 def _package(module):

@@ -128,17 +128,51 @@ assert tl.extra.libdevice is libdevice and tl.math.exp is tl.exp
 """
 
 
-def run(program):
+def run(program, *arguments):
     head = "import pantile, pantile.compat; pantile.compat.install()\n"
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", head + textwrap.dedent(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 
 
 def test_what_inductor_imports():
     run(INDUCTOR_IMPORTS)
+
+
+# A file as Inductor writes it: a kernel, and its globals with their annotations (wrapper.py).
+GENERATED = """
+import triton
+import triton.language as tl
+FACTOR: MODULE.constexpr = tl.constexpr(3)
+
+@triton.jit
+def kernel(out, x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) * FACTOR)
+"""
+
+ANNOTATED = """
+import copy, pickle, runpy, sys
+import numpy as np, triton.language as tl
+with open(sys.argv[1]) as file:
+    text = file.read().replace("MODULE", tl.constexpr.__module__)
+with open(sys.argv[1], "w") as file:
+    file.write(text)
+x, out = np.random.default_rng().standard_normal(64, "f4"), np.empty(64, "f4")
+runpy.run_path(sys.argv[1])["kernel"][(1,)](out, x, BLOCK=64)
+np.testing.assert_array_equal(out, x * 3)
+five = tl.constexpr(5)
+assert pickle.loads(pickle.dumps(five)).value == copy.deepcopy(five).value == 5
+pantile.compat.uninstall()
+assert tl.constexpr.__module__ == "pantile.language.constexpr"
+"""
+
+
+def test_annotated_globals_of_generated_files(tmp_path):
+    """Generated files name the class of a constexpr by its module, and import only `triton`."""
+    (tmp_path / "generated.py").write_text(GENERATED)
+    run(ANNOTATED, str(tmp_path / "generated.py"))
 
 
 def test_torch_finds_us(gpu):
@@ -158,11 +192,13 @@ def test_torch_finds_us(gpu):
 PROGRAM = """
 import torch, triton, triton.language as tl
 
+FACTOR: tl.constexpr = tl.constexpr(2)
+
 @triton.jit
 def kernel(out, x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
-    tl.store(out + i, tl.load(x + i, mask=mask) * 2 + tl.load(y + i, mask=mask), mask=mask)
+    tl.store(out + i, tl.load(x + i, mask=mask) * FACTOR + tl.load(y + i, mask=mask), mask=mask)
 
 @torch.library.triton_op("ours::twice_and", mutates_args={})
 def twice_and(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
