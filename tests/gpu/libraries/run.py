@@ -3,8 +3,9 @@
 Each suite runs in processes of its own, twice. What passes with Triton should pass with Pantile.
 
 Usage: run.py FOLDER [--only SUITE ...] [--sides triton pantile] [--jobs 7] [--minutes 8]
-              [--json FILE]
-       --minutes: of one suite. --json: written again after each suite.
+              [--together 1] [--json FILE]
+       --minutes: of one suite. --together: suites that run at once, spread over the GPUs.
+       --json: written again after each suite.
        FOLDER holds what tests/gpu/libraries/pack packed: `site` and `tests`.
 Gives: by suite how many tests pass with each, how many of Triton's pass with Pantile, and the names
        of those that do not.
@@ -36,7 +37,7 @@ SUITES = {
     "Liger-Kernel": [f"{LIGER}/ops", f"{LIGER}/transformers", f"{LIGER}/chunked_loss"],
 }
 # Cases per test function, where all of them take too long.
-CASES = {"flash-linear-attention": 40, "FlagGems": 120, "Liger-Kernel": 2}
+CASES = {"flash-linear-attention": 40, "FlagGems": 320, "Liger-Kernel": 2}
 SIDES = {"triton": (), "pantile": ("-m", "pantile.compat")}
 
 
@@ -59,6 +60,12 @@ def interrupt(process, patience=15):
         process.kill()
 
 
+def device_of(name):
+    """The GPU of a suite, for CUDA_VISIBLE_DEVICES: suites take turns."""
+    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    return str(list(SUITES).index(name) % max(1, len(listed.stdout.splitlines())))
+
+
 def run_suite(folder, name, side, options):
     places = [str(HERE / t) if t.endswith(".py") else str(folder / t) for t in SUITES[name]]
     places = [place for place in places if Path(place).exists()]
@@ -66,6 +73,7 @@ def run_suite(folder, name, side, options):
     report = scratch / "junit.xml"
     parts = [HERE, folder / "site", (folder / LIGER).parent, os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
+        "CUDA_VISIBLE_DEVICES": device_of(name),
         "PYTHONPATH": ":".join(map(str, parts)),
         "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PANTILE_CACHE_DIR": str(scratch / "pantile"),
@@ -98,9 +106,27 @@ def row_of(name, found):
         "triton": len(theirs),
         "pantile": len(ours),
         "both": len(theirs & ours),
-        "lost": sorted(theirs - ours),
+        "lost": sorted(name for name in theirs - ours if name in found["pantile"]),
+        "unreached": sum(name not in found["pantile"] for name in theirs),
         "gained": sorted(ours - theirs),
     }
+
+
+def compare(folder, name, options):
+    """Run a suite with every side at once, and print what it gave."""
+    with ThreadPoolExecutor(len(SIDES)) as pool:
+        runs = {s: pool.submit(run_suite, folder, name, s, options) for s in options.sides}
+        found = {side: run.result() for side, run in runs.items()}
+    row = row_of(name, dict.fromkeys(SIDES, {}) | found)
+    share = 100 * row["both"] / max(1, row["triton"])
+    lines = [
+        f"{name:24} {row['tests']:5} tests, {row['skipped']} skipped; Triton {row['triton']:5},"
+        f" Pantile {row['pantile']:5}, both {row['both']:5}, {share:6.2f} %,"
+        f" {row['unreached']} of Triton's not reached",
+        *(f"    lost: {lost[:150]}" for lost in row["lost"][:25]),
+    ]
+    print("\n".join(lines), flush=True)
+    return row
 
 
 def main():
@@ -110,26 +136,17 @@ def main():
     parser.add_argument("--sides", nargs="*", default=list(SIDES))
     parser.add_argument("--jobs", type=int, default=7)
     parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--together", type=int, default=1)
     parser.add_argument("--logs", type=Path, default=Path(tempfile.mkdtemp()))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     folder, rows = options.folder.resolve(), []
-    for name in options.only:
-        with ThreadPoolExecutor(len(SIDES)) as pool:
-            runs = {s: pool.submit(run_suite, folder, name, s, options) for s in options.sides}
-            found = {side: run.result() for side, run in runs.items()}
-            rows.append(row_of(name, dict.fromkeys(SIDES, {}) | found))
-        r = rows[-1]
-        print(
-            f"{name:24} {r['tests']:5} tests, {r['skipped']} skipped; Triton {r['triton']:5}, Pantile {r['pantile']:5},"
-            f" both {r['both']:5}, {100 * r['both'] / max(1, r['triton']):6.2f} %",
-            flush=True,
-        )
-        for lost in r["lost"][:25]:
-            print(f"    lost: {lost[:150]}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
+    with ThreadPoolExecutor(options.together) as pool:
+        for row in pool.map(lambda name: compare(folder, name, options), options.only):
+            rows.append(row)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1))
     return any(row["lost"] for row in rows)
 
 
