@@ -1,5 +1,6 @@
 //===- AffineAccess.cpp - forms of tiles, scalars and masks -------------------------------===//
 #include "analysis/AffineAccess.h"
+#include "ir/FindOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -340,11 +341,14 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
   };
   return llvm::TypeSwitch<Operation *, std::optional<Bounds>>(op)
       .Case([&](arith::AndIOp op) -> std::optional<Bounds> {
-        auto a = bounds(op.getLhs()), b = bounds(op.getRhs());
-        if (!a || !b)
-          return std::nullopt;
-        a->insert(a->end(), b->begin(), b->end());
-        return a;
+        Bounds all;
+        for (Value condition : conjuncts(op)) {
+          auto own = bounds(condition);
+          if (!own)
+            return std::nullopt;
+          all.insert(all.end(), own->begin(), own->end());
+        }
+        return all;
       })
       .Case([&](ConvertLayoutOp op) { return bounds(op.getSrc()); })
       .Case([&](ExpandDimsOp op) {

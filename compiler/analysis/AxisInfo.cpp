@@ -7,6 +7,7 @@
 #include "analysis/AxisInfo.h"
 
 #include "analysis/AxisInfoRules.h"
+#include "ir/FindOps.h"
 #include "ir/Hints.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -227,14 +228,18 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
 }
 
 /// See AxisInfoAnalysis::prefixOfMask. Of conditions that are nested deeper than `depth` nothing is
-/// known: both sides of an `and` may share operands, level by level.
+/// known.
 static int64_t prefixOf(const AxisInfoAnalysis &axes, Value mask, int dim, int depth = 8) {
   using enum arith::CmpIPredicate;
   const int64_t run = axes.of(mask).runOfMask(dim);
   auto inner = [&](Value part, int along) { return prefixOf(axes, part, along, depth - 1); };
   auto prefix = [&](Operation *op) -> int64_t {
-    if (auto both = dyn_cast<arith::AndIOp>(op))
-      return std::min(inner(both.getLhs(), dim), inner(both.getRhs(), dim));
+    if (isa<arith::AndIOp>(op)) {
+      int64_t shortest = INT64_MAX;
+      for (Value part : conjuncts(mask))
+        shortest = std::min(shortest, inner(part, dim));
+      return shortest;
+    }
     if (auto expand = dyn_cast<ExpandDimsOp>(op)) {
       const int axis = static_cast<int>(expand.getAxis());
       return dim == axis ? 1 : inner(expand.getSrc(), dim - (dim > axis));

@@ -2,9 +2,10 @@
 // Needs: nothing.
 // Gives: all of them, or the first one, in the order of MLIR's walks: operations in regions come
 //        before the one that has these. The root counts as well. Also what values are computed
-//        from.
+//        from, and the parts of conditions.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -47,6 +48,20 @@ inline void traceBack(llvm::ArrayRef<mlir::Value> roots,
     if (seen.insert(value).second && goesOn(value) && op)
       work.append(op->operand_begin(), op->operand_end());
   }
+}
+
+/// The conditions that are true together where `condition` is, each once: both sides of an `and` may
+/// share operands, level by level.
+inline llvm::SmallVector<mlir::Value> conjuncts(mlir::Value condition) {
+  llvm::SmallVector<mlir::Value> found;
+  traceBack(condition, [&](mlir::Value value) {
+    const bool isBoth = value.getDefiningOp<mlir::arith::AndIOp>() != nullptr;
+    if (!isBoth)
+      found.push_back(value);
+    return isBoth;
+  });
+  std::reverse(found.begin(), found.end()); // from left to right
+  return found;
 }
 
 } // namespace pantile

@@ -1,5 +1,6 @@
 //===- PointerDistances.cpp - pointers of a thread that differ by constants -----------------===//
 #include "lower/PointerDistances.h"
+#include "ir/FindOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
 
@@ -17,23 +18,19 @@ enum class Accessed { All, Before, Unknown };
 /// For each dimension, from `mask`.
 std::vector<Accessed> accessedAlong(AffineAnalysis &affine, Value mask, size_t rank) {
   std::vector<Accessed> along(rank, Accessed::All);
-  if (!mask || mask.getDefiningOp<SplatOp>())
-    return along;
-  if (auto both = mask.getDefiningOp<arith::AndIOp>()) {
-    along = accessedAlong(affine, both.getLhs(), rank);
-    for (auto [d, other] : llvm::enumerate(accessedAlong(affine, both.getRhs(), rank)))
-      along[d] = std::max(along[d], other);
-    return along;
+  for (Value condition : mask ? conjuncts(mask) : SmallVector<Value>()) {
+    if (condition.getDefiningOp<SplatOp>())
+      continue;
+    auto bounds = affine.bounds(condition);
+    if (!bounds)
+      return std::vector(rank, Accessed::Unknown);
+    for (const AffineBound &bound : *bounds)
+      for (auto [d, coefficient] : llvm::enumerate(bound.coefficients))
+        if (!coefficient.isZero())
+          along[d] = std::max(along[d], !bound.isLower && coefficient.constant().value_or(0) > 0
+                                            ? Accessed::Before
+                                            : Accessed::Unknown);
   }
-  auto bounds = affine.bounds(mask);
-  if (!bounds)
-    return std::vector(rank, Accessed::Unknown);
-  for (const AffineBound &bound : *bounds)
-    for (auto [d, coefficient] : llvm::enumerate(bound.coefficients))
-      if (!coefficient.isZero())
-        along[d] = std::max(along[d], !bound.isLower && coefficient.constant().value_or(0) > 0
-                                          ? Accessed::Before
-                                          : Accessed::Unknown);
   return along;
 }
 

@@ -92,10 +92,10 @@ struct Flag {
 
 /// Whether `condition` is false where `flag` is set: it is a conjunction that has `not flag`.
 bool endsWith(Value condition, Value flag) {
-  if (auto both = condition.getDefiningOp<arith::AndIOp>())
-    return endsWith(both.getLhs(), flag) || endsWith(both.getRhs(), flag);
-  auto opposite = condition.getDefiningOp<arith::XOrIOp>();
-  return opposite && opposite.getLhs() == flag && matchPattern(opposite.getRhs(), m_One());
+  return llvm::any_of(conjuncts(condition), [&](Value part) {
+    auto opposite = part.getDefiningOp<arith::XOrIOp>();
+    return opposite && opposite.getLhs() == flag && matchPattern(opposite.getRhs(), m_One());
+  });
 }
 
 bool dependsOn(scf::IfOp branch, Value flag) { return branch.getCondition() == flag; }

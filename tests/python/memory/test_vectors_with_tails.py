@@ -156,3 +156,21 @@ def test_dots_of_padded_rows(device, stages, m, n, k):
     )
     want = a[:, :k].astype(np.float64) @ b[:, :k].astype(np.float64).T
     np.testing.assert_allclose(c.numpy(), want, rtol=2e-3, atol=2e-2)
+
+
+@pantile.jit
+def nested_conditions_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    for level in tl.static_range(40):
+        mask = (mask & (at < n + level)) & (mask & (at >= -level))
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=mask, other=0), mask=mask)
+
+
+@pytest.mark.parametrize("n", [1, 511, 1023])
+def test_conditions_that_share_parts_level_by_level(device, n):
+    """A mask of 40 levels, each of which uses the last one twice, is looked at in linear time."""
+    x = random(n, "fp32")
+    y = device.output(n, "fp32")
+    nested_conditions_kernel[(2,)](device.to(x), y.array, n, BLOCK=BLOCK)
+    np.testing.assert_array_equal(y.numpy(), x)
