@@ -227,15 +227,6 @@ bool isZero(llvm::Value *value) {
   return constant && (constant->isZeroValue() || isa<llvm::PoisonValue>(constant));
 }
 
-/// Moves constants to registers here: LLVM would do so between the fence and the MMA.
-Values inRegisters(Lowering &l, Values words) {
-  for (llvm::Value *&word : words)
-    if (isa<llvm::Constant>(word))
-      word = l.assembly(word->getType(), "mov.b32 $0, $1;",
-                        word->getType()->isIntegerTy() ? "=r,r" : "=f,f", {word});
-  return words;
-}
-
 /// Undefined accumulators, for an instruction that starts from zero.
 Values unset(ValueList values) {
   return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
@@ -247,9 +238,9 @@ std::string waitString(unsigned pending) {
   return "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
 }
 
-/// Waits until at most `pending` MMAs are in flight. The registers `words` are tied operands of the
-/// wait; those of `held` are inputs, so that LLVM does not reuse them before.
-Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = {}) {
+/// Assembly whose tied operands are the registers `words`; those of `held` are inputs, so that LLVM
+/// does not reuse them before.
+Values tied(Lowering &l, const std::string &asmString, ValueList words, ValueList held = {}) {
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *word : words) {
@@ -267,8 +258,28 @@ Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = 
                                          : llvm::StructType::get(l.module.getContext(), types);
   Values operands(words);
   operands.append(held.begin(), held.end());
-  llvm::Value *call = l.assembly(type, waitString(pending), constraints, operands);
+  llvm::Value *call = l.assembly(type, asmString, constraints, operands);
   return words.empty() ? Values() : l.results(call, words.size());
+}
+
+/// Waits until at most `pending` MMAs are in flight, with the operands of `tied`.
+Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = {}) {
+  return tied(l, waitString(pending), words, held);
+}
+
+/// Whether LLVM may compute `word` later than here: it is no result of assembly and not carried.
+bool mayBeComputedLater(llvm::Value *word) {
+  return isa<llvm::Instruction>(word) && !isa<llvm::PHINode, llvm::ExtractValueInst>(word);
+}
+
+/// Has the words of an accumulator in registers here: LLVM would move constants and computations
+/// between the fence and the MMA.
+Values inRegisters(Lowering &l, Values words) {
+  for (llvm::Value *&word : words)
+    if (isa<llvm::Constant>(word))
+      word = l.assembly(word->getType(), "mov.b32 $0, $1;",
+                        word->getType()->isIntegerTy() ? "=r,r" : "=f,f", {word});
+  return llvm::any_of(words, mayBeComputedLater) ? tied(l, "", words) : words;
 }
 
 /// K that one asm string covers: all of it, or at most max_num_imprecise_acc.
