@@ -12,7 +12,7 @@ struct Candidate {
   nv::ProgramMap map = nv::ProgramMap::Grid;
   bool producer = false;
   int64_t sharedBytes = 0, ctasPerSm = 0;
-  std::string refused; ///< empty: it could have been chosen
+  std::string refused{}; ///< empty: it could have been chosen
   bool chosen = false;
 };
 

@@ -54,9 +54,9 @@ using ConstValue =
                  std::complex<double>>;
 /// A tuple, or an object with fields.
 struct ConstTuple {
-  std::vector<ConstValue> elements; ///< in order
-  std::vector<std::string> fields;  ///< names, for a NamedTuple or an aggregate; else empty
-  std::optional<size_t> classIndex; ///< in Program::classes, of an object of such a class
+  std::vector<ConstValue> elements;   ///< in order
+  std::vector<std::string> fields;    ///< names, for a NamedTuple or an aggregate; else empty
+  std::optional<size_t> classIndex{}; ///< in Program::classes, of an object of such a class
 };
 
 /// A function that runs on the host while the kernel is compiled (`constexpr_function`): positional
@@ -67,14 +67,14 @@ using HostCall = std::function<Result<ConstValue>(const std::vector<ConstValue> 
 /// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns removed
 /// from each line.
 struct FunctionSource {
-  std::string name;                          ///< of the function
-  std::string text;                          ///< from `def` on
-  std::string file;                          ///< path, for messages
-  int firstLine = 1;                         ///< of `text`, in the file
-  int indent = 0;                            ///< columns that were removed
-  std::map<std::string, ConstValue> globals; ///< value of each global or captured name
-  bool noinline_ = false;                    ///< a hint not to inline calls of it
-  HostCall host; ///< set: what calls run; `text` is then used in the cache key only
+  std::string name;                            ///< of the function
+  std::string text;                            ///< from `def` on
+  std::string file;                            ///< path, for messages
+  int firstLine = 1;                           ///< of `text`, in the file
+  int indent = 0;                              ///< columns that were removed
+  std::map<std::string, ConstValue> globals{}; ///< value of each global or captured name
+  bool noinline_ = false;                      ///< a hint not to inline calls of it
+  HostCall host{}; ///< set: what calls run; `text` is then used in the cache key only
 };
 
 /// A NamedTuple class, or an aggregate: named fields, and functions whose first argument is the
@@ -106,15 +106,15 @@ struct Program {
 /// strides in elements as i64.
 struct ArgSpec {
   enum class Kind { Pointer, Scalar, Constant, Tuple, Descriptor } kind = Kind::Constant; ///< of it
-  std::string dtype;                ///< element type of a pointer, type of a scalar
-  bool constPointer = false;        ///< `tl.const` pointer: stores are errors
-  int divisibility = 1;             ///< 16: address (bytes) or value is a multiple of 16
-  ConstValue value;                 ///< Kind::Constant only
-  std::vector<ArgSpec> elements;    ///< Kind::Tuple: also of a named tuple or an aggregate
-  std::vector<std::string> fields;  ///< Kind::Tuple: their names, if they have some
-  std::optional<size_t> classIndex; ///< Kind::Tuple: in Program::classes, of an object
-  std::vector<int64_t> blockShape;  ///< Kind::Descriptor: shape of the tile that one load reads
-  bool padsWithNan = false;         ///< Kind::Descriptor: elements outside are NaN, else 0
+  std::string dtype;                  ///< element type of a pointer, type of a scalar
+  bool constPointer = false;          ///< `tl.const` pointer: stores are errors
+  int divisibility = 1;               ///< 16: address (bytes) or value is a multiple of 16
+  ConstValue value;                   ///< Kind::Constant only
+  std::vector<ArgSpec> elements{};    ///< Kind::Tuple: also of a named tuple or an aggregate
+  std::vector<std::string> fields{};  ///< Kind::Tuple: their names, if they have some
+  std::optional<size_t> classIndex{}; ///< Kind::Tuple: in Program::classes, of an object
+  std::vector<int64_t> blockShape{};  ///< Kind::Descriptor: shape of the tile that one load reads
+  bool padsWithNan = false;           ///< Kind::Descriptor: elements outside are NaN, else 0
 };
 
 /// Appends the pointers and scalars that a launch passes for `spec`, in order, to `leaves`.
