@@ -1,15 +1,20 @@
 //===- LowerDivision.cpp - integer divisions that a branch can skip -------------------------===//
 // Gives: quotient and remainder of a scalar by one that is no constant, without a division where
 //        0 <= scalar < divisor; the same for remainders of tiles with few elements per thread, such
-//        as modulo-wrapped row indices (`% M`); other divisions as elementwise operations.
+//        as modulo-wrapped row indices (`% M`); of numbers of 32 bits by one that an innermost loop
+//        does not change, a few multiplications; other divisions as elementwise operations.
 // How:   Kernels split the program id into row and column of the output tile before they issue
 //        their first load. The GPU has no division instruction but a chain of conversions and
 //        multiplications. Scalars are uniform in a CTA, so a branch costs less than the chain;
 //        small grids skip it. The first of `a / b` and `a % b` computes both, under one branch.
+//        In a loop the part of the chain that depends on the divisor alone, its reciprocal, is
+//        emitted as pure operations, which LLVM hoists. What remains is shorter than a branch.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/FindOps.h"
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -63,6 +68,59 @@ Division divideLarger(Lowering &l, llvm::Value *value, llvm::Value *by) {
   return {choose(zero, quotient), choose(value, remainder)};
 }
 
+/// Whether `divisor` stays as it is in the innermost loop around `op`, which has no loop in it.
+bool isInvariantDivisor(Operation *op, Value divisor) {
+  auto loop = op->getParentOfType<LoopLikeOpInterface>();
+  return loop && loop.isDefinedOutsideOfLoop(divisor) && isUniform(op) &&
+         getElementTypeOrSelf(divisor).isInteger(32) &&
+         opsIn<LoopLikeOpInterface>(loop).size() == 1;
+}
+
+/// Divisions by one number of 32 bits, all of whose own computations come first: the unsigned
+/// division by a reciprocal of Rodeheffer, "Software Integer Division" (2008).
+class ByReciprocal {
+public:
+  ByReciprocal(Lowering &l, llvm::Value *by) : l(l), sign(signOf(by)), size(magnitude(by, sign)) {
+    // At most 2^32 / size: the float is rounded up, its reciprocal is off by one unit in the last
+    // place at most, and two are taken off. The sum also multiplies by 2^32.
+    llvm::Type *f32 = l.b.getFloatTy(), *i32 = l.b.getInt32Ty();
+    llvm::Value *rounded = l.b.CreateIntrinsic(f32, llvm::Intrinsic::nvvm_ui2f_rp, {size});
+    llvm::Value *inverse =
+        l.b.CreateIntrinsic(f32, llvm::Intrinsic::nvvm_rcp_approx_ftz_f, {rounded});
+    llvm::Value *scaled = l.b.CreateAdd(l.b.CreateBitCast(inverse, i32), l.b.getInt32(0x0ffffffe));
+    llvm::Value *first = l.b.CreateFPToUI(l.b.CreateBitCast(scaled, f32), i32);
+    llvm::Value *rest = l.b.CreateNeg(l.b.CreateMul(size, first));
+    reciprocal = l.b.CreateAdd(first, upperHalf(first, rest)); // a step of Newton's iteration
+  }
+
+  Division operator()(llvm::Value *value) {
+    llvm::Value *ownSign = signOf(value), *of = magnitude(value, ownSign);
+    llvm::Value *quotient = upperHalf(of, reciprocal);
+    llvm::Value *remainder = l.b.CreateSub(of, l.b.CreateMul(quotient, size));
+    for (int correction = 0; correction < 2; ++correction) {
+      llvm::Value *isLarge = l.b.CreateICmpUGE(remainder, size);
+      quotient = l.b.CreateSelect(isLarge, l.b.CreateAdd(quotient, l.b.getInt32(1)), quotient);
+      remainder = l.b.CreateSelect(isLarge, l.b.CreateSub(remainder, size), remainder);
+    }
+    return {withSign(quotient, l.b.CreateXor(ownSign, sign)), withSign(remainder, ownSign)};
+  }
+
+private:
+  llvm::Value *signOf(llvm::Value *value) { return l.b.CreateAShr(value, 31); }
+  llvm::Value *withSign(llvm::Value *value, llvm::Value *sign) {
+    return l.b.CreateSub(l.b.CreateXor(value, sign), sign);
+  }
+  llvm::Value *magnitude(llvm::Value *value, llvm::Value *sign) { return withSign(value, sign); }
+  llvm::Value *upperHalf(llvm::Value *a, llvm::Value *b) {
+    llvm::Type *i64 = l.b.getInt64Ty();
+    llvm::Value *product = l.b.CreateMul(l.b.CreateZExt(a, i64), l.b.CreateZExt(b, i64));
+    return l.b.CreateTrunc(l.b.CreateLShr(product, 32), l.b.getInt32Ty());
+  }
+
+  Lowering &l;
+  llvm::Value *sign, *size, *reciprocal = nullptr;
+};
+
 llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
   return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], v[1]) : l.b.CreateSRem(v[0], v[1]);
 }
@@ -114,6 +172,14 @@ LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
 }
 
 LogicalResult lowerTileDivision(Lowering &l, Operation *op) {
+  llvm::Value *common = commonDivisor(l, op->getOperand(1));
+  if (common && isInvariantDivisor(op, op->getOperand(1))) {
+    ByReciprocal divide(l, common);
+    return mapElements(l, op, [&](ValueList v) {
+      const Division both = divide(v[0]);
+      return isa<arith::DivSIOp>(op) ? both.quotient : both.remainder;
+    });
+  }
   const auto few = static_cast<size_t>(l.target.machine().tiles.remaindersByLoop);
   auto remainder = dyn_cast<arith::RemSIOp>(op);
   llvm::Value *by = remainder && isUniform(op) ? commonDivisor(l, remainder.getRhs()) : nullptr;
@@ -131,7 +197,9 @@ LogicalResult lowerDivision(Lowering &l, Operation *op) {
   llvm::SmallVector<Operation *> same = divisionsLike(op);
   if (same.front() != op)
     return success(); // computed with the first one
-  const Division both = divideLarger(l, l.scalar(op->getOperand(0)), l.scalar(op->getOperand(1)));
+  llvm::Value *value = l.scalar(op->getOperand(0)), *by = l.scalar(op->getOperand(1));
+  const Division both = isInvariantDivisor(op, op->getOperand(1)) ? ByReciprocal(l, by)(value)
+                                                                  : divideLarger(l, value, by);
   for (Operation *other : same)
     l.set(other->getResult(0), isa<arith::DivSIOp>(other) ? both.quotient : both.remainder);
   return success();
