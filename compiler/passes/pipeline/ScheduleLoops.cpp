@@ -18,6 +18,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/SharedPlaces.h"
 #include "ir/LoopSchedule.h"
