@@ -91,7 +91,9 @@ CtaDemand demandOf(func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   CtaDemand demand;
   demand.sharedBytes = scratchWithLiveBuffers(kernel, /*isPersistent=*/!!programLoop(kernel));
-  kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += bufferBytes(alloc.getType()); });
+  kernel.walk([&](nv::BufferOpInterface reserved) {
+    demand.sharedBytes += bufferBytes(reserved.getBuffer().getType());
+  });
   demand.registersOfThread = registersOfMmaLoops(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + Launch::of(module).producerWarps;
   return demand;

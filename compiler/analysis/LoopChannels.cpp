@@ -18,48 +18,34 @@ int depthOf(Operation *op) {
   return depth;
 }
 
-/// How one buffer is filled and read by one loop.
-class BufferUse {
-public:
-  explicit BufferUse(scf::ForOp loop) : loop(loop), depth(depthOf(loop) + 1) {}
+bool isIn(scf::ForOp loop, Operation *op) { return loopAround(op) == loop; }
 
-  void follow(Value buffer) {
-    for (OpOperand &use : buffer.getUses())
-      if (isa<nv::SelectStageOp, nv::BufferTransOp>(use.getOwner()))
-        follow(use.getOwner()->getResult(0));
-      else
-        note(use);
-  }
+/// Whether an iteration of `loop` selects a stage of `channel`; and, if a producer fills it, whether
+/// that does as deep in loops.
+bool serves(nv::ChannelOp channel, scf::ForOp loop) {
+  const int depth = depthOf(loop) + 1;
+  auto isFilled = [&](Operation *user) {
+    return user->getParentOfType<nv::ProducerOp>() && depthOf(user) == depth;
+  };
+  auto isHere = [&](Operation *user) { return isa<nv::SelectStageOp>(user) && isIn(loop, user); };
+  return llvm::any_of(channel->getUsers(), isHere) &&
+         (channel.getVia() != nv::Transport::Tma || llvm::any_of(channel->getUsers(), isFilled));
+}
 
-  /// Nothing where the iterations of the loop have no stages.
-  std::optional<nv::Transport> transport() const {
-    if (isCopied)
-      return nv::Transport::CpAsync;
-    if (isLoaded && isRead)
-      return nv::Transport::Tma;
-    return isStored ? std::optional(nv::Transport::Shared) : std::nullopt;
-  }
+/// Whether threads store tiles of an iteration of `loop` into a buffer.
+bool isStoredIn(nv::AllocOp alloc, scf::ForOp loop) {
+  return llvm::any_of(alloc->getUsers(), [&](Operation *user) {
+    return isa<nv::LocalStoreOp>(user) && isIn(loop, user);
+  });
+}
 
-private:
-  void note(OpOperand &use) {
-    Operation *op = use.getOwner();
-    const bool isHere = loopAround(op) == loop;
-    auto copy = dyn_cast<nv::AsyncOpInterface>(op);
-    const bool fills = copy && llvm::is_contained(copy.getBuffersWritten(), use.get());
-    if (fills && copy.getEngine() == nv::Engine::Tma)
-      isLoaded |= depthOf(op) == depth;
-    else if (fills)
-      isCopied |= isHere;
-    else if (isa<nv::LocalStoreOp>(op))
-      isStored |= isHere;
-    else
-      isRead |= isHere;
-  }
-
-  scf::ForOp loop;
-  int depth;
-  bool isLoaded = false, isCopied = false, isStored = false, isRead = false;
-};
+/// How `buffer` gets the tiles of `loop`; nothing if it does not.
+std::optional<nv::Transport> transportOf(nv::BufferOpInterface buffer, scf::ForOp loop) {
+  if (auto channel = dyn_cast<nv::ChannelOp>(*buffer))
+    return serves(channel, loop) ? std::optional(channel.getVia()) : std::nullopt;
+  const bool isStored = isStoredIn(cast<nv::AllocOp>(*buffer), loop);
+  return isStored ? std::optional(nv::Transport::Shared) : std::nullopt;
+}
 
 /// For how many iterations a loaded tile is carried in registers until it is used as argument
 /// `index`; 0 if the argument is no loaded tile.
@@ -101,11 +87,9 @@ void forEachInIteration(scf::ForOp loop, llvm::function_ref<void(Operation *)> v
 
 SmallVector<nv::ChannelAttr> channelsOf(scf::ForOp loop) {
   SmallVector<nv::ChannelAttr> channels;
-  loop->getParentOfType<func::FuncOp>().walk([&](nv::AllocOp alloc) {
-    BufferUse use(loop);
-    use.follow(alloc);
-    nv::BufferType type = alloc.getType();
-    if (auto transport = use.transport())
+  loop->getParentOfType<func::FuncOp>().walk([&](nv::BufferOpInterface buffer) {
+    const nv::BufferType type = buffer.getBuffer().getType();
+    if (auto transport = transportOf(buffer, loop))
       channels.push_back(nv::ChannelAttr::get(loop.getContext(), type.getDepth(), type.getShape(),
                                               type.getElementType(), *transport));
   });

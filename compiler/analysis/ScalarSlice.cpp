@@ -15,10 +15,15 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 } // namespace
 
+static bool reservesMbarriers(Operation *op) {
+  auto alloc = dyn_cast<nv::AllocOp>(op);
+  return alloc && alloc.getType().holdsMbarriers();
+}
+
 bool isCommon(Operation *op) {
   return isa<func::FuncOp>(op->getParentOp()) &&
-         ((isa<nv::AllocOp>(op) && op->hasAttr(names::circularBuffer)) ||
-          isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
+         (isa<nv::ChannelOp, nv::MbarrierInitOp, nv::TensorMapOp>(op) || reservesMbarriers(op) ||
+          op->hasTrait<OpTrait::ConstantLike>());
 }
 
 ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayHoistLoads) {

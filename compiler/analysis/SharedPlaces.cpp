@@ -30,13 +30,13 @@ int firstOf(Operation *op, const Numbers &number) {
   return first;
 }
 
-SharedPlace placeOf(nv::AllocOp alloc, const Numbers &number) {
+SharedPlace placeOf(nv::BufferOpInterface alloc, const Numbers &number) {
+  const nv::BufferType type = alloc.getBuffer().getType();
   int end = number.at(&alloc->getBlock()->back());
   for (Operation *user : alloc->getUsers())
     if (isa<nv::DeallocOp>(user))
       end = number.at(user);
-  return {alloc, bufferBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(),
-          number.at(alloc), end};
+  return {alloc, bufferBytes(type), sharedLayoutOf(type).alignment(), number.at(alloc), end};
 }
 
 SharedPlace scratchOf(Operation *op, const Numbers &number) {
@@ -54,7 +54,7 @@ SharedPlace scratchOfTmaStore(Operation *store, int64_t bytes, const Numbers &nu
 std::vector<SharedPlace> collect(ModuleOp module, const Numbers &number) {
   std::vector<SharedPlace> all;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto alloc = dyn_cast<nv::AllocOp>(op))
+    if (auto alloc = dyn_cast<nv::BufferOpInterface>(op))
       all.push_back(placeOf(alloc, number));
     else if (SharedPlace scratch = scratchOf(op, number); scratch.bytes > 0)
       all.push_back(scratch);

@@ -1,18 +1,13 @@
 //===- StagedLoad.h - loads that go straight into a shared buffer ------------------===//
-// The pattern that StageOperands creates, ScheduleLoops marks and ExpandPipeline expands:
+// The pattern that StageOperands creates, and that ScheduleLoops and SpecialiseWarps turn into channels:
 //     %t = tile.load %ptr ...      (its only use is the store)
-//     nv.local_store %t, %buffer   {nv.prefetch = <bytes of one cp.async>}
+//     nv.local_store %t, %buffer
 // with `%buffer = nv.alloc` in the same loop body.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AffineAccess.h"
 
 namespace pantile {
-
-namespace names {
-constexpr llvm::StringLiteral circularBuffer =
-    "nv.circular_buffer"; // unit, on nv.alloc: its loop orders the accesses itself
-} // namespace names
 
 /// A buffer of one stage for `tile`, with elements along `fastest` contiguous and the widest swizzle
 /// up to `mostSpan`.

@@ -56,6 +56,8 @@ Translator::Stage Translator::stageOf(Value buffer) {
     stage.index = chosen.getIndex();
     return stage;
   }
+  if (auto current = buffer.getDefiningOp<nv::CurrentStageOp>())
+    return stageOf(current.getChannel()); // the first, as no iteration begins before the last ends
   auto type = cast<nv::BufferType>(buffer.getType());
   return {reg(buffer), type.getStageType(), type.getDepth(), nullptr, false};
 }
@@ -100,14 +102,14 @@ Reg Translator::addressOf(Value buffer) {
   return address;
 }
 
-LogicalResult Translator::visitAlloc(nv::AllocOp op) {
-  auto type = cast<nv::BufferType>(op.getType());
+LogicalResult Translator::visitAlloc(nv::BufferOpInterface op) {
+  nv::BufferType type = op.getBuffer().getType();
   const uint64_t bytes =
       type.getDepth() * elementsOf(type) * sizeOf(*elemOf(type.getElementType()));
   if (!op.getOffset()) {
     Reg buffer = builder.newReg(bytes);
     builder.emit(runFillBytes, {buffer}, bytes, 0, 0);
-    bind(op, buffer);
+    bind(op.getBuffer(), buffer);
     return success();
   }
   if (shared.id == Reg::none) {
@@ -120,7 +122,7 @@ LogicalResult Translator::visitAlloc(nv::AllocOp op) {
   Reg buffer = shared;
   buffer.addend = *op.getOffset();
   builder.emit(runFillBytes, {buffer}, bytes, 0, 0);
-  bind(op, buffer);
+  bind(op.getBuffer(), buffer);
   return success();
 }
 
@@ -167,10 +169,10 @@ LogicalResult Translator::visitFma(nv::FmaOp op) {
 }
 
 std::optional<LogicalResult> Translator::visitBuffers(Operation *op) {
-  if (hasNoValue(op) ||
-      isa<nv::SelectStageOp, nv::BufferTransOp>(op)) // resolved where they are used
+  if (hasNoValue(op) || isa<nv::CurrentStageOp, nv::SelectStageOp, nv::BufferTransOp>(
+                            op)) // resolved where they are used
     return success();
-  if (auto alloc = dyn_cast<nv::AllocOp>(op))
+  if (auto alloc = dyn_cast<nv::BufferOpInterface>(op))
     return visitAlloc(alloc);
   if (auto copy = dyn_cast<nv::CopyAsyncOp>(op))
     return visitCopyAsync(copy);

@@ -138,7 +138,7 @@ private:
   // TranslateBuffers.cpp: the `nv` dialect, operation by operation.
   struct Stage;
   std::optional<LogicalResult> visitBuffers(mlir::Operation *op);
-  LogicalResult visitAlloc(nv::AllocOp op);
+  LogicalResult visitAlloc(nv::BufferOpInterface op);
   LogicalResult visitCopyAsync(nv::CopyAsyncOp op);
   LogicalResult visitWgmma(nv::WgmmaOp op);
   LogicalResult visitFma(nv::FmaOp op);

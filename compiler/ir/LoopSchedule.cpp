@@ -142,24 +142,6 @@ bool takesPredicate(Operation *op) {
               : isa<nv::CopyAsyncOp, nv::CommitOp>(op) || isMemoryEffectFree(op);
 }
 
-LogicalResult verifyCopies(Operation *op, NamedAttribute attribute) {
-  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
-  auto is = [&](std::initializer_list<int64_t> allowed) {
-    return number && llvm::is_contained(allowed, number.getInt());
-  };
-  if (attribute.getName() == names::prefetch)
-    return isa<nv::LocalStoreOp>(op) && is({4, 8, 16})
-               ? success()
-               : op->emitError("`nv.prefetch` is 4, 8 or 16 on an nv.local_store");
-  for (StringRef name : {names::distance, names::depth, names::inFlight})
-    if (!isa<scf::ForOp>(op) || !op->hasAttrOfType<IntegerAttr>(name))
-      return op->emitError(
-          "`nv.distance`, `nv.depth` and `nv.in_flight` are numbers of an scf.for");
-  if (attribute.getName() == names::inFlight ? !is({0, 1}) : number.getInt() < 1)
-    return op->emitError("`nv.distance` and `nv.depth` are positive, `nv.in_flight` is 0 or 1");
-  return success();
-}
-
 static LogicalResult verifyStages(Operation *op) {
   auto loop = dyn_cast_or_null<scf::ForOp>(op->getParentOp());
   ArrayRef<int32_t> stages = numbers(op, names::stage);

@@ -27,15 +27,6 @@
 namespace pantile {
 
 namespace names {
-// What ScheduleLoops decides and ExpandPipeline does: it replaces these by stages.
-constexpr llvm::StringLiteral prefetch =
-    "nv.prefetch"; // i32, on nv.local_store: bytes of one cp.async, which becomes a copy
-constexpr llvm::StringLiteral distance =
-    "nv.distance"; // i32, on scf.for: how many iterations early copies are issued
-constexpr llvm::StringLiteral depth = "nv.depth"; // i32, on scf.for: stages of each circular buffer
-constexpr llvm::StringLiteral inFlight =
-    "nv.in_flight"; // i32, on scf.for: MMAs in flight over the back edge, 0 or 1
-
 constexpr llvm::StringLiteral stage = "nv.stage";     // i32 array, on operations of such a loop
 constexpr llvm::StringLiteral cluster = "nv.cluster"; // i32 array: its place, for each stage
 constexpr llvm::StringLiteral expand = "nv.expand";   // i32, on scf.for: copies of the body, 1 or 2
@@ -110,9 +101,6 @@ private:
 
 /// Whether an operation of a stage before the last can run for an iteration that does not exist.
 bool takesPredicate(mlir::Operation *op);
-
-/// Verifies `nv.prefetch`, `nv.distance`, `nv.depth` or `nv.in_flight` of `op`.
-mlir::LogicalResult verifyCopies(mlir::Operation *op, mlir::NamedAttribute attribute);
 
 /// Verifies `nv.stage`, `nv.cluster` or `nv.expand` of `op`.
 mlir::LogicalResult verifySchedule(mlir::Operation *op, mlir::NamedAttribute attribute);

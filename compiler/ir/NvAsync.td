@@ -1,4 +1,4 @@
-//===- NvAsync.td - interfaces of asynchronous copies and MMAs ---------------------------===//
+//===- NvAsync.td - interfaces of buffers, asynchronous copies and MMAs ------------------===//
 // Passes use these interfaces instead of operations, so that none depends on one kind of instruction.
 // No dialect is included, so that the C++ of the enums is generated from this file alone.
 //===-----------------------------------------------------------------------------------===//
@@ -38,6 +38,15 @@ def Nv_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
       "::llvm::SmallVector<::mlir::Value>", "getBuffersWritten", (ins), "", "return {};">,
     InterfaceMethod<"The register tile that it reads until it is over, so that nothing else may be written to these registers; null if there is none.",
       "::mlir::Value", "getHeldRegisters", (ins), "", "return {};">];
+}
+
+def Nv_BufferOpInterface : OpInterface<"BufferOpInterface"> {
+  let cppNamespace = "::pantile::nv";
+  let description = "An operation that reserves shared memory for a buffer, until the nv.dealloc of that.";
+  let methods = [
+    InterfaceMethod<"The buffer.", "::mlir::TypedValue<::pantile::nv::BufferType>", "getBuffer">,
+    InterfaceMethod<"Bytes into the dynamic shared memory; none before nv-allocate-shared.", "::std::optional<uint32_t>", "getOffset">,
+    InterfaceMethod<"Sets these.", "void", "setOffset", (ins "::std::optional<uint32_t>":$offset)>];
 }
 
 def Nv_MmaWaitOpInterface : OpInterface<"MmaWaitOpInterface"> {

@@ -36,8 +36,12 @@ void NvDialect::initialize() {
 
 int64_t BufferType::getStageBytes() const { return sharedLayoutOf(*this).bytes(); }
 
-BufferType BufferType::getStageType() const {
-  return BufferType::get(getContext(), 1, getShape(), getElementType(), getSwizzle());
+BufferType BufferType::withDepth(unsigned depth) const {
+  return BufferType::get(getContext(), depth, getShape(), getElementType(), getSwizzle());
+}
+
+bool BufferType::holdsMbarriers() const {
+  return getShape() == ArrayRef<int64_t>{2} && getElementType().isInteger(64);
 }
 
 SharedLayout pantile::sharedLayoutOf(BufferType type) {

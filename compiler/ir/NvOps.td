@@ -44,20 +44,54 @@ def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
   let extraClassDeclaration = [{
     /// Bytes of one stage, without padding between stages.
     int64_t getStageBytes() const;
-    /// The same buffer with one stage.
-    BufferType getStageType() const;
+    /// The same buffer with so many stages.
+    BufferType withDepth(unsigned depth) const;
+    BufferType getStageType() const { return withDepth(1); }
+    /// Whether each stage is a pair of mbarriers.
+    bool holdsMbarriers() const;
   }];
 }
 
 class Nv_Op<string mn, list<Trait> traits = []> : Op<Nv_Dialect, mn, traits>;
 def Nv_PtrTile : RankedTensorOf<[Tile_PtrType]>;
 
-def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>, Nv_BufferOpInterface]> {
   let summary = "reserve a buffer; `offset` (bytes into the dynamic shared memory) is set by AllocateShared";
   let description = "- alloc_c1: `offset` is not negative.";
   let arguments = (ins OptionalAttr<I32Attr>:$offset);
   let results = (outs Nv_BufferType:$buffer);
   let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+def Nv_TransportAttr : EnumAttr<Nv_Dialect, Nv_Transport, "transport">;
+def Nv_ChannelOp : Nv_Op<"channel", [MemoryEffects<[MemAlloc]>, Nv_BufferOpInterface]> {
+  let summary = "reserve the circular buffer through which the iterations of loops get a tile";
+  let description = [{
+    `nv.channel via cp_async ahead 2 by 16 : <3 x[64, 64] x f16, <[1, 0], 128>>`: three stages, filled by cp.async of 16 bytes, two iterations
+    before they are read. The loops order the accesses to it: by a pair of mbarriers per stage (`tma`), or by groups of copies and a barrier
+    (`cp_async`). An iteration fills and reads `nv.current_stage`, and once stages are counted the result of `nv.select_stage`.
+    - channel_c4: TMA or cp.async fills it.
+    - channel_c5: for cp.async, `ahead` is positive and not more than there are stages, and `vectorBytes` is 4, 8 or 16; for TMA there is neither.
+    - channel_c6: `offset` is not negative.
+  }];
+  let arguments = (ins Nv_TransportAttr:$via, OptionalAttr<I32Attr>:$ahead, OptionalAttr<I32Attr>:$vectorBytes, OptionalAttr<I32Attr>:$offset);
+  let results = (outs Nv_BufferType:$buffer);
+  let builders = [OpBuilder<(ins "::pantile::nv::BufferType":$type, "::pantile::nv::Transport":$via),
+                            [{ build($_builder, $_state, type, via, IntegerAttr(), IntegerAttr(), IntegerAttr()); }]>];
+  let assemblyFormat = "(`at` $offset^)? `via` `` $via (`ahead` $ahead^)? (`by` $vectorBytes^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+def Nv_CurrentStageOp : Nv_Op<"current_stage"> {
+  let summary = "the stage of a channel that this iteration fills and reads, as a buffer of one stage";
+  let description = [{
+    Which one that is has not been counted yet. In sequence any will do.
+    - current_stage_c1: the result is the operand with one stage.
+    - current_stage_c2: it is in a loop that does not define the channel.
+  }];
+  let arguments = (ins Nv_BufferType:$channel);
+  let results = (outs Nv_BufferType:$result);
+  let builders = [OpBuilder<(ins "ChannelOp":$channel), [{ build($_builder, $_state, channel.getType().getStageType(), channel); }]>];
+  let assemblyFormat = "$channel attr-dict `:` type($channel) `->` type($result)";
   let hasVerifier = 1;
 }
 def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
@@ -70,6 +104,9 @@ def Nv_SelectStageOp : Nv_Op<"select_stage", [Pure]> {
   let description = "- select_stage_c1: the result is the operand with one stage.";
   let arguments = (ins Nv_BufferType:$buffer, I32:$index);
   let results = (outs Nv_BufferType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::mlir::Value":$index), [{
+    build($_builder, $_state, ::llvm::cast<BufferType>(buffer.getType()).getStageType(), buffer, index);
+  }]>];
   let assemblyFormat = "$buffer `[` $index `]` attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
 }

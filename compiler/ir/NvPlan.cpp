@@ -118,9 +118,6 @@ LogicalResult LoopPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (llvm::is_contained({names::prefetch, names::distance, names::depth, names::inFlight},
-                         attribute.getName()))
-    return verifyCopies(op, attribute);
   if (llvm::is_contained({names::stage, names::cluster, names::expand}, attribute.getName()))
     return verifySchedule(op, attribute);
   if (attribute.getName() == names::launch &&

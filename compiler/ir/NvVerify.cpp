@@ -3,6 +3,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -13,17 +14,15 @@ namespace {
 /// An I32Attr is read as an unsigned number; from this value on it is a negative one.
 constexpr uint32_t signedLimit = 1U << 31;
 
+/// Whether one cp.async copies so many bytes.
+bool isVector(uint32_t bytes) { return bytes == 4 || bytes == 8 || bytes == 16; }
+
 bool isPositive(uint32_t number) { return number != 0 && number < signedLimit; }
 
 bool isSpan(uint32_t bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
 
-/// Each stage has a full and an empty barrier.
-bool isPairOfBarriers(BufferType type) {
-  return type.getShape() == ArrayRef<int64_t>{2} && type.getElementType().isInteger(64);
-}
-
 LogicalResult verifyBarrier(Operation *op, BufferType type, StringRef constraint) {
-  if (type.getDepth() != 1 || !isPairOfBarriers(type))
+  if (type.getDepth() != 1 || !type.holdsMbarriers())
     return op->emitOpError() << constraint << ": " << type << " is no pair of barriers";
   return success();
 }
@@ -90,6 +89,32 @@ LogicalResult AllocOp::verify() {
   return success();
 }
 
+LogicalResult ChannelOp::verify() {
+  const bool isCopied = getVia() == Transport::CpAsync;
+  if (!isCopied && getVia() != Transport::Tma)
+    return emitOpError() << "channel_c4: `" << stringifyTransport(getVia())
+                         << "` fills no circular buffer";
+  const uint32_t ahead = getAhead().value_or(0);
+  const bool fits =
+      ahead >= 1 && ahead <= getType().getDepth() && isVector(getVectorBytes().value_or(0));
+  if (isCopied ? !fits : getAhead() || getVectorBytes())
+    return emitOpError() << "channel_c5: copies of " << getVectorBytes().value_or(0) << " bytes, "
+                         << ahead << " iterations ahead, into " << getType();
+  if (getOffset().value_or(0) >= signedLimit)
+    return emitOpError("channel_c6: `offset` is negative");
+  return success();
+}
+
+LogicalResult CurrentStageOp::verify() {
+  const BufferType circular = getChannel().getType();
+  if (getType() != circular.getStageType())
+    return emitOpError() << "current_stage_c1: " << getType() << " is no stage of " << circular;
+  auto loop = (*this)->getParentOfType<scf::ForOp>();
+  if (!loop || !loop.isDefinedOutsideOfLoop(getChannel()))
+    return emitOpError("current_stage_c2: no loop has its channel before it");
+  return success();
+}
+
 LogicalResult SelectStageOp::verify() {
   if (getType() != getBuffer().getType().getStageType())
     return emitOpError() << "select_stage_c1: " << getType() << " is no stage of "
@@ -116,9 +141,9 @@ LogicalResult CopyAsyncOp::verify() {
   const BufferType buffer = getBuffer().getType();
   if (buffer.getShape() != ptr.getShape())
     return emitOpError() << "copy_async_c1: " << buffer << " does not hold " << ptr;
-  const uint32_t bytes = getVectorBytes();
-  if (bytes != 4 && bytes != 8 && bytes != 16)
-    return emitOpError() << "copy_async_c3: cp.async does not copy " << bytes << " bytes";
+  if (!isVector(getVectorBytes()))
+    return emitOpError() << "copy_async_c3: cp.async does not copy " << getVectorBytes()
+                         << " bytes";
   return verifyMask(*this, ptr, getMask(), "copy_async_c2");
 }
 
@@ -234,7 +259,7 @@ LogicalResult TensorMapOp::verify() {
 }
 
 LogicalResult MbarrierInitOp::verify() {
-  if (!isPairOfBarriers(getBarriers().getType()))
+  if (!getBarriers().getType().holdsMbarriers())
     return emitOpError() << "mbarrier_init_c1: " << getBarriers().getType()
                          << " has no pairs of barriers";
   if (!isPositive(getConsumers()))

@@ -15,7 +15,7 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-LogicalResult lowerAlloc(Lowering &l, nv::AllocOp op) {
+template <typename Op> LogicalResult lowerBuffer(Lowering &l, Op op) {
   if (!op.getOffset())
     return op.emitError("a buffer without an offset: `nv-allocate-shared` has not run");
   l.set(op.getBuffer(), l.b.getInt32(*op.getOffset()));
@@ -203,7 +203,8 @@ LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
 } // namespace
 
 void lower::addShared(Handlers &h) {
-  h.add<nv::AllocOp>(lowerAlloc);
+  h.add<nv::AllocOp>(lowerBuffer<nv::AllocOp>);
+  h.add<nv::ChannelOp>(lowerBuffer<nv::ChannelOp>);
   h.add<nv::DeallocOp>(lowerDealloc);
   h.add<nv::SelectStageOp>(lowerSelectStage);
   h.add<nv::BufferTransOp>(lowerBufferTrans);

@@ -208,7 +208,7 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
   let summary = "Decide which staged loads of a loop are prefetched, how far ahead, and through how many stages";
   let description = [{
-    Marks each staged store with `nv.prefetch` (bytes of one cp.async), and the loop with `nv.distance` and `nv.depth`.
+    Gives each an `nv.channel`: the depth of its circular buffer, the distance in iterations, and the bytes of one cp.async.
     A load that cannot be prefetched gets a remark that says why. Without it loads wait for memory.
 
     The choice `carried-accumulators` adds a stage, or shortens the prefetch distance by one iteration, for MMAs whose wait is deferred by one iteration,
@@ -224,7 +224,7 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
                  ] # producerOptions;
 }
 def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
-  let summary = "Convert marked loads to asynchronous copies that are issued iterations before their use";
+  let summary = "Convert loads into channels to asynchronous copies that are issued iterations before their use";
   let description = "Software pipelining by cp.async, as `nv-schedule-loops` has decided. Without it loads wait for memory.";
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }

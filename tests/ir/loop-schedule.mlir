@@ -146,30 +146,3 @@ func.func @carried_through_the_prologue(%n: index, %x: f32) -> f32 {
   } {nv.expand = 1 : i32, nv.predicated}
   return %out : f32
 }
-
-// -----
-func.func @copies_of_a_value(%x: f32) -> f32 {
-  // expected-error @below {{`nv.prefetch` is 4, 8 or 16 on an nv.local_store}}
-  %y = arith.addf %x, %x {nv.prefetch = 16 : i32} : f32
-  return %y : f32
-}
-
-// -----
-func.func @distance_alone(%n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  // expected-error @below {{`nv.distance`, `nv.depth` and `nv.in_flight` are numbers of an scf.for}}
-  scf.for %i = %c0 to %n step %c1 {
-  } {nv.distance = 1 : i32}
-  return
-}
-
-// -----
-func.func @no_stages(%n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  // expected-error @below {{`nv.distance` and `nv.depth` are positive, `nv.in_flight` is 0 or 1}}
-  scf.for %i = %c0 to %n step %c1 {
-  } {nv.depth = 0 : i32, nv.distance = 1 : i32, nv.in_flight = 0 : i32}
-  return
-}

@@ -28,6 +28,65 @@ func.func @negative_offset() {
 }
 
 // -----
+func.func @channel_of_threads() {
+  // expected-error @below {{channel_c4: `shared` fills no circular buffer}}
+  %k = nv.channel via shared : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copies_without_a_distance() {
+  // expected-error @below {{channel_c5: copies of 16 bytes, 0 iterations ahead, into '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
+  %k = nv.channel via cp_async by 16 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copies_further_than_there_are_stages() {
+  // expected-error @below {{channel_c5: copies of 16 bytes, 4 iterations ahead}}
+  %k = nv.channel via cp_async ahead 4 by 16 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copies_of_two_bytes() {
+  // expected-error @below {{channel_c5: copies of 2 bytes}}
+  %k = nv.channel via cp_async ahead 2 by 2 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @distance_of_a_producer() {
+  // expected-error @below {{channel_c5: copies of 0 bytes, 2 iterations ahead}}
+  %k = nv.channel via tma ahead 2 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @negative_offset_of_a_channel() {
+  // expected-error @below {{channel_c6: `offset` is negative}}
+  %k = nv.channel at -16 via tma : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @current_stage_of_another_shape(%n: index, %k: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  %c0 = arith.constant 0 : index
+  scf.for %i = %c0 to %n step %n {
+    // expected-error @below {{current_stage_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no stage of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
+    %s = nv.current_stage %k : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
+func.func @current_stage_without_a_loop(%k: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{current_stage_c2: no loop has its channel before it}}
+  %s = nv.current_stage %k : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
 func.func @stage_of_another_shape(%circular: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
   // expected-error @below {{select_stage_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no stage of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
   %s = nv.select_stage %circular[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>

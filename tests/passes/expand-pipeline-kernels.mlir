@@ -1,8 +1,8 @@
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops -nv-expand-pipeline -nv-expand-loops -canonicalize -cse | FileCheck %s
 
 // CHECK-LABEL: @copies_run_two_iterations_ahead
-// CHECK: %[[A:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
-// CHECK: %[[B:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+// CHECK: %[[A:.*]] = nv.channel via cp_async ahead {{.*}} by 16 : <4 x[64, 64] x f16
+// CHECK: %[[B:.*]] = nv.channel via cp_async ahead {{.*}} by 16 : <4 x[64, 64] x f16
 // The prologue copies for iterations 0 and 1, if there are such.
 // CHECK: %[[FIRST:.*]] = arith.cmpi sgt, %arg2, %c0
 // CHECK-COUNT-2: nv.copy_async {{.*}} if %[[FIRST]]
@@ -67,7 +67,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // mma.sync: the copies are issued after the reads of the operands, before the MMA.
 // CHECK-LABEL: @registers_from_the_ring
-// CHECK: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
+// CHECK: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[64, 64] x f16
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.barrier
@@ -112,7 +112,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
 
 // A tile copied in the outer loop and read by the inner loop's MMAs is made visible to them, too.
 // CHECK-LABEL: @read_by_a_loop_inside
-// CHECK: nv.alloc {nv.circular_buffer}
+// CHECK: nv.channel via cp_async ahead {{.*}} by 16
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.fence_async

@@ -7,8 +7,8 @@ import pantile
 import pantile.language as tl
 
 
-# CHECK-DAG: nv.alloc {nv.circular_buffer} : <3 x[128, 64] x f16
-# CHECK-DAG: nv.alloc {nv.circular_buffer} : <3 x[64, 128] x f16
+# CHECK-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[128, 64] x f16
+# CHECK-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[64, 128] x f16
 # CHECK: scf.for
 # CHECK: nv.wait 1
 # CHECK: nv.wgmma %
@@ -16,8 +16,8 @@ import pantile.language as tl
 # CHECK: nv.wgmma_wait 1
 # CHECK: nv.barrier
 # CHECK: nv.copy_async
-# ROOM-DAG: nv.alloc {nv.circular_buffer} : <3 x[128, 64] x f16
-# ROOM-DAG: nv.alloc {nv.circular_buffer} : <3 x[64, 128] x f16
+# ROOM-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[128, 64] x f16
+# ROOM-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[64, 128] x f16
 # ROOM: scf.for
 # ROOM: nv.wait 0
 # ROOM: nv.wgmma %
@@ -34,8 +34,8 @@ def gathered(A, Rows, B, Out, K):
     tl.store(Out + m[:, None] * 128 + m[None, :], acc)
 
 
-# LESS-DAG: nv.alloc {nv.circular_buffer} : <2 x[64, 64] x bf16
-# LESS-DAG: nv.alloc {nv.circular_buffer} : <2 x[64, 128] x bf16
+# LESS-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <2 x[64, 64] x bf16
+# LESS-DAG: nv.channel via cp_async ahead {{.*}} by 16 : <2 x[64, 128] x bf16
 # LESS: scf.for
 # LESS: nv.wait 1
 # LESS-NOT: nv.copy_async

@@ -1,4 +1,4 @@
-// Marked loads become asynchronous copies into a circular buffer, issued iterations before their use.
+// Loads into channels become asynchronous copies, issued iterations before their use.
 // RUN: pantile-opt %s -nv-expand-pipeline | FileCheck %s --check-prefix=STAGES
 // RUN: pantile-opt %s -nv-expand-pipeline -nv-expand-loops -canonicalize | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -10,7 +10,7 @@
 !tile = tensor<64x64xf32, #acc>
 // Until it is expanded, an iteration copies into the stage that it reads.
 // STAGES-LABEL: @two_iterations_ahead
-// STAGES: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <3 x
+// STAGES: %[[CIRCULAR:.*]] = nv.channel via cp_async ahead {{.*}} by 16 : <3 x
 // STAGES: scf.for {{.*}}, %[[INDEX:[a-z0-9]+]] = %c0
 // STAGES: %[[STAGE:.*]] = nv.select_stage %[[CIRCULAR]][%[[INDEX]]]
 // STAGES: nv.copy_async %{{.*}}, %[[STAGE]] {{.*}}nv.stage = array<i32: 0>
@@ -19,7 +19,7 @@
 // STAGES: %[[READ:.*]] = nv.select_stage %[[CIRCULAR]][%[[INDEX]]]
 // STAGES: nv.wgmma %arg0, %[[READ]]
 // CHECK-LABEL: @two_iterations_ahead
-// CHECK: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <3 x
+// CHECK: %[[CIRCULAR:.*]] = nv.channel via cp_async ahead {{.*}} by 16 : <3 x
 // CHECK-COUNT-2: nv.commit
 // CHECK: scf.for
 // CHECK: nv.wait 1
@@ -36,18 +36,19 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
     %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
+    %circular = nv.channel via cp_async ahead 2 by 16 : !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
     %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
     %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
       %x = tile.load %at : !pointers -> !loaded
-      %b = nv.alloc : !stage
-      nv.local_store %x, %b {nv.prefetch = 16 : i32} : !loaded, !stage
+      %b = nv.current_stage %circular : !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>> -> !stage
+      nv.local_store %x, %b : !loaded, !stage
       nv.fence_async
       %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
-      nv.dealloc %b : !stage
       %further = tile.addptr %at, %step : !pointers, !offsets
       scf.yield %next, %further : !tile, !pointers
-    } {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
+    }
+    nv.dealloc %circular : !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
     return %out#0 : !tile
   }
 }

@@ -17,7 +17,7 @@ import pantile.language as tl
 
 
 # Two stages would not do: the stage of the iteration before is still read.
-# STAGES: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
+# STAGES: nv.channel via tma : <3 x[64, 64] x f16
 
 # Before the loop, the first MMAs of the first iteration are complete.
 # FIRST: nv.producer

@@ -22,7 +22,7 @@ func.func @specialised(%queries: tensor<64x64xf16, #acc>, %zeros: tensor<64x64xf
   %one = arith.constant 1 : i32
   %program = nv.raster_program %n, %n x %n by 8
   %once = nv.alloc : !stage
-  %circular = nv.alloc : !circular
+  %circular = nv.channel via tma : !circular
   %barrier = nv.alloc : !barrier
   %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
   nv.producer {
@@ -75,7 +75,7 @@ func.func @in_flight(%b: !stage, %zeros: tensor<64x64xf32, #acc>, %n: i32) attri
 func.func @copied(%pointers: tensor<64x64x!tile.ptr<f16>, #acc>, %tile: tensor<64x64xf16, #acc>, %n: i32) attributes {tile.kernel} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %circular = nv.alloc : !circular
+  %circular = nv.channel via cp_async ahead 1 by 16 : !circular
   %other = nv.alloc : !stage
   scf.for %i = %zero to %n step %one : i32 {
     scf.for %j = %zero to %n step %one : i32 {

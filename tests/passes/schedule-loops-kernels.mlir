@@ -3,8 +3,13 @@
 
 // One accumulator, read after the loop only: an MMA stays in flight, with one stage more in the circular buffer.
 // CHECK-LABEL: @one_product_in_flight
-// CHECK-COUNT-2: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.depth = 4 : i32, nv.distance = 2 : i32, nv.in_flight = 1 : i32}
+// CHECK-COUNT-2: nv.channel via cp_async ahead 2 by 16 : <4 x
+// CHECK: scf.for
+// CHECK: nv.wgmma %
+// CHECK-NEXT: nv.wgmma_wait done
+// CHECK: scf.yield
+// CHECK: nv.wgmma_wait %
+// CHECK-COUNT-2: nv.dealloc
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @one_product_in_flight(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -40,7 +45,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // The accumulator is changed in the loop: the MMA must be complete first.
 // CHECK-LABEL: @sum_is_used_in_the_loop
-// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
+// CHECK: nv.channel via cp_async ahead 2 by 16 : <3 x
+// CHECK: scf.for
+// CHECK-NOT: nv.wgmma_wait done
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @sum_is_used_in_the_loop(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -77,7 +84,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // One stage: nothing is prefetched.
 // CHECK-LABEL: @one_stage
-// CHECK-NOT: nv.prefetch
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 1 : i32} {
   func.func @one_stage(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -113,8 +120,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // An indirect load is prefetched as many iterations as its index can be read earlier.
 // CHECK-LABEL: @through_a_table
-// CHECK-COUNT-2: nv.prefetch
-// CHECK: {{{.*}}nv.distance = 2 : i32
+// CHECK-COUNT-2: nv.channel via cp_async ahead 2
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @through_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -156,9 +162,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // With a distance of seven iterations the indirect tiles would cost a second CTA.
 // REMARK: remark: load is not prefetched: its buffers would leave one CTA per SM
 // CHECK-LABEL: @two_blocks_or_a_table
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
-// CHECK: {{{.*}}nv.distance = 7 : i32
+// CHECK-COUNT-1: nv.channel via cp_async ahead 7
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 8 : i32} {
   func.func @two_blocks_or_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -200,8 +205,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // The entry of a table that another table leads to comes too late; the other load is prefetched.
 // REMARK: remark: load is not prefetched: its address depends on memory read in the loop
 // CHECK-LABEL: @through_two_tables
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
+// CHECK-COUNT-1: nv.channel
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @through_two_tables(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -247,8 +252,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // REMARK: remark: load is not prefetched: what it reads may change in the loop
 // REMARK: note: it may change here
 // CHECK-LABEL: @store_may_change_what_is_read
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
+// CHECK-COUNT-1: nv.channel
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @store_may_change_what_is_read(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -287,7 +292,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // A volatile load may wait for another program's writes, which the loads after it then see.
 // REMARK: remark: load is not prefetched: what it reads may change in the loop
 // CHECK-LABEL: @volatile_load_may_wait
-// CHECK-NOT: nv.prefetch
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @volatile_load_may_wait(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %flag: !tile.ptr<i32>, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -324,8 +329,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // A buffer that the next iteration writes again must be read by then: no MMA stays in flight.
 // CHECK-LABEL: @operand_of_one_iteration
-// CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
+// CHECK: nv.channel via cp_async ahead 2 by 16 : <3 x
+// CHECK: scf.for
+// CHECK-NOT: nv.wgmma_wait done
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @operand_of_one_iteration(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -364,7 +370,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // REMARK: remark: load is not prefetched: what it reads may change in the loop
 // REMARK: remark: load is not prefetched: it is volatile
 // CHECK-LABEL: @uncached_load
-// CHECK-NOT: nv.prefetch
+// CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @uncached_load(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32

@@ -6,7 +6,7 @@ import pantile.language as tl
 
 
 # CHECK: %[[KEPT:.*]] = nv.alloc : <1 x[64, 64] x f16
-# CHECK: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
+# CHECK: nv.channel via cp_async ahead 2 by 16 : <3 x[64, 64] x f16
 # CHECK: nv.copy_async
 # CHECK: nv.local_store %{{.*}}, %[[KEPT]]
 # CHECK-NOT: nv.copy_async

@@ -1,4 +1,4 @@
-// Loads that pass through a buffer are prefetched: the distance and the number of stages are attributes of the loop.
+// Loads that pass through a buffer are prefetched: their channel has the distance and the number of stages.
 // RUN: pantile-opt %s -split-input-file -nv-schedule-loops 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -10,8 +10,13 @@
 !tile = tensor<64x64xf32, #acc>
 // REMARK: remark: load is prefetched 2 iterations ahead into 3 buffers
 // CHECK-LABEL: @prefetched
-// CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
+// CHECK: %[[CHANNEL:.*]] = nv.channel via cp_async ahead 2 by 16 : <3 x
+// CHECK: scf.for
+// CHECK: %[[STAGE:.*]] = nv.current_stage %[[CHANNEL]]
+// CHECK: nv.local_store %{{.*}}, %[[STAGE]]
+// CHECK: nv.wgmma %arg0, %[[STAGE]]
+// CHECK-NOT: nv.dealloc %[[STAGE]]
+// CHECK: nv.dealloc %[[CHANNEL]]
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @prefetched(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
     %step = arith.constant dense<64> : !offsets
@@ -42,7 +47,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 !loaded = tensor<64x64xf16, #load>
 !tile = tensor<64x64xf32, #acc>
 // CHECK-LABEL: @one_stage
-// CHECK-NOT: nv.prefetch
+// CHECK-NOT: nv.channel
 // CHECK: return
 module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @one_stage(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
@@ -75,7 +80,7 @@ module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.tar
 !loaded = tensor<64x64xf16, #load>
 !tile = tensor<64x64xf32, #acc>
 // CHECK-LABEL: @store_in_the_loop
-// CHECK-NOT: nv.prefetch
+// CHECK-NOT: nv.channel
 // CHECK: return
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @store_in_the_loop(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {

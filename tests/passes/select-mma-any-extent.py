@@ -16,14 +16,14 @@
 import pantile as triton
 import pantile.language as tl
 
-# PANELS: nv.alloc {{.*}}[64, 192] x f16, <[1, 0], 64>>
+# PANELS: nv.channel via tma : <{{[0-9]}} x[64, 192] x f16, <[1, 0], 64>>
 # PANELS: nv.producer
 # PANELS: nv.wgmma {{.*}} mma<wgmma, 64 x 96 x 16, warps = 4 x 2 in runs of 32>
 
-# NARROW: nv.alloc {{.*}}[64, 96] x f16, <[1, 0], 32>>
+# NARROW: nv.channel via tma : <{{[0-9]}} x[64, 96] x f16, <[1, 0], 32>>
 # NARROW: nv.wgmma {{.*}} mma<wgmma, 64 x 48 x 16, warps = 4 x 2 in runs of 16>
 
-# EIGHTS: nv.alloc {{.*}}[64, 192] x f16, <[0, 1], 128>>
+# EIGHTS: nv.channel via tma : <{{[0-9]}} x[64, 192] x f16, <[0, 1], 128>>
 # EIGHTS: nv.producer
 # EIGHTS: nv.wgmma {{.*}} mma<wgmma, 64 x 96 x 16, warps = 4 x 2 in runs of 8>
 
@@ -32,7 +32,7 @@ import pantile.language as tl
 # TALL: nv.tensor_map {base = 0 {{.*}}box = array<i32: 64, 160>
 # TALL: nv.producer
 
-# ODD: nv.alloc {{.*}}[64, 88] x f16, <[0, 1], 128>>
+# ODD: nv.channel via tma : <{{[0-9]}} x[64, 88] x f16, <[0, 1], 128>>
 # ODD: nv.producer
 # ODD: nv.wgmma {{.*}} mma<wgmma, 64 x 88 x 16, warps = 8 x 1>
 

@@ -23,8 +23,8 @@ def matmul(acc, a, b, pid, n, end, stride_am, stride_bk):
 
 
 # The reduction's scratch is not in the circular buffers, which are being filled for the next iterations.
-# NEST-DAG: nv.alloc at 0 {nv.circular_buffer} : <4 x[64, 64] x f16
-# NEST-DAG: nv.alloc at 32768 {nv.circular_buffer} : <4 x[64, 64] x f16
+# NEST-DAG: nv.channel at 0 via tma : <4 x[64, 64] x f16
+# NEST-DAG: nv.channel at 32768 via tma : <4 x[64, 64] x f16
 # NEST: nv.producer {
 # NEST: tile.reduce
 # NEST: nv.scratch = 65536

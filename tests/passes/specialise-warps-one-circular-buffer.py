@@ -18,14 +18,14 @@ def part(acc, a, b, lo, hi, stride, BLOCK: tl.constexpr, MASKED: tl.constexpr):
     return acc
 
 
-# CHECK-COUNT-3: nv.alloc {nv.circular_buffer}
-# CHECK-NOT: nv.alloc {nv.circular_buffer}
+# CHECK-COUNT-2: nv.channel via tma
+# CHECK-NOT: nv.channel via tma
 # CHECK: nv.producer {
 # CHECK: %[[TURNS:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %c0_i32)
 # CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[TURNS]])
 # CHECK: %[[SUM:.*]]:2 = scf.for
 # CHECK: scf.for {{.*}} %[[SUM]]#1)
-# TWO-COUNT-6: nv.alloc {nv.circular_buffer}
+# TWO-COUNT-4: nv.channel via tma
 @pantile.jit
 def causal(a, b, out, stride, SECOND: tl.constexpr):
     at = tl.arange(0, 64)

@@ -8,9 +8,9 @@ import pantile.language as tl
 B: tl.constexpr = 64
 
 
-# CHECK: %[[Q:.*]] = nv.alloc {nv.circular_buffer} : <2 x[64, 64] x f16
-# CHECK-NOT: nv.alloc {nv.circular_buffer} : <2 x[64, 64] x f16
-# CHECK: %[[BARRIERS:.*]] = nv.alloc {nv.circular_buffer} : <2 x[2] x i64
+# CHECK: %[[Q:.*]] = nv.channel via tma : <2 x[64, 64] x f16
+# CHECK-NOT: nv.channel via tma : <2 x[64, 64] x f16
+# CHECK: %[[BARRIERS:.*]] = nv.alloc : <2 x[2] x i64
 # CHECK: nv.producer {
 # CHECK:   nv.tma_load
 # CHECK-NOT: nv.tma_load

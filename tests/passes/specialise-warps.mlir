@@ -91,7 +91,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // CHECK: affine_map<()[{{.*}}] -> (s4, s5)>
 // CHECK: producer_warps = 1
 // CHECK-LABEL: @plain
-// CHECK: nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+// CHECK: nv.channel via tma : <4 x[64, 64] x f16
 // CHECK: nv.mbarrier_init %{{.*}}, 4
 // CHECK: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
 

@@ -12,15 +12,15 @@ M: tl.constexpr = 64
 
 # A stage has 20 KiB: four and 16 KiB of scratch for two CTAs, but not five; where one CTA has the SM anyway, six become seven.
 # TWO: persistent = true
-# TWO: nv.alloc {nv.circular_buffer} : <4 x[64, 32] x f16
+# TWO: nv.channel via tma : <4 x[64, 32] x f16
 # ONE: persistent = true
-# ONE: nv.alloc {nv.circular_buffer} : <7 x[64, 32] x f16
+# ONE: nv.channel via tma : <7 x[64, 32] x f16
 
 # Of 24 KiB: four for two CTAs, or three for three, which leave no space for scratch.
 # MORE: persistent = true
-# MORE: nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+# MORE: nv.channel via tma : <4 x[64, 64] x f16
 # THREE-NOT: persistent = true
-# THREE: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
+# THREE: nv.channel via tma : <3 x[64, 64] x f16
 # SAID: the kernel is not persistent: scratch next to the stages would cost a CTA per SM
 @pantile.jit
 def matmul(a, b, c, rows, columns, depth):

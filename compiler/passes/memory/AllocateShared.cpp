@@ -28,7 +28,7 @@ namespace {
 void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t most,
                           bool inLoopsAlone) {
   for (SharedPlace &next : llvm::reverse(smallestLast)) {
-    if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !loopAround(next.op)))
+    if (isa<nv::BufferOpInterface>(next.op) || (inLoopsAlone && !loopAround(next.op)))
       continue;
     most -= static_cast<int64_t>(llvm::alignTo(next.bytes, next.alignment));
     if (most < 0)
@@ -52,8 +52,8 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
       total = totalApart;
     }
     for (const SharedPlace &next : all)
-      if (auto alloc = dyn_cast<nv::AllocOp>(next.op))
-        alloc.setOffset(static_cast<int32_t>(next.offset));
+      if (auto alloc = dyn_cast<nv::BufferOpInterface>(next.op))
+        alloc.setOffset(static_cast<uint32_t>(next.offset));
       else
         next.op->setAttr(names::scratch,
                          builder.getI32IntegerAttr(static_cast<int32_t>(next.offset)));

@@ -85,14 +85,20 @@ void awaitMmas(Open &open, unsigned pending) {
   open = waited;
 }
 
-nv::AllocOp allocOf(Value buffer) { return stageOf(buffer).buffer.getDefiningOp<nv::AllocOp>(); }
+nv::BufferOpInterface allocOf(Value buffer) {
+  return stageOf(buffer).buffer.getDefiningOp<nv::BufferOpInterface>();
+}
 
-Access bytesOf(nv::AllocOp alloc, bool write) {
-  int64_t begin = *alloc.getOffset();
-  return {begin,
-          begin + alloc.getType().getDepth() *
-                      static_cast<int64_t>(llvm::alignTo(alloc.getType().getStageBytes(), 16)),
-          write};
+Access bytesOf(nv::BufferOpInterface alloc, bool write) {
+  const nv::BufferType type = alloc.getBuffer().getType();
+  const int64_t begin = *alloc.getOffset(),
+                stage = static_cast<int64_t>(llvm::alignTo(type.getStageBytes(), 16));
+  return {begin, begin + type.getDepth() * stage, write};
+}
+
+/// Whether loops order the accesses to the buffer themselves.
+bool isCircular(nv::BufferOpInterface alloc) {
+  return isa<nv::ChannelOp>(alloc) || alloc.getBuffer().getType().holdsMbarriers();
 }
 
 /// What an operation accesses before and after the barrier that it contains, if any.
@@ -102,8 +108,8 @@ struct Effects {
 };
 
 void addBuffer(Effects &effects, Value buffer, bool write) {
-  nv::AllocOp alloc = allocOf(buffer);
-  if (!alloc->hasAttr(names::circularBuffer))
+  nv::BufferOpInterface alloc = allocOf(buffer);
+  if (!isCircular(alloc))
     effects.before.push_back(bytesOf(alloc, write));
 }
 
@@ -117,8 +123,8 @@ bool isReadByMma(Value buffer) {
 /// A store, which MMAs see through the async proxy.
 void addStore(Effects &effects, Value buffer) {
   addBuffer(effects, buffer, true);
-  nv::AllocOp alloc = allocOf(buffer);
-  if (alloc->hasAttr(names::circularBuffer) || !isReadByMma(alloc))
+  nv::BufferOpInterface alloc = allocOf(buffer);
+  if (isCircular(alloc) || !isReadByMma(alloc.getBuffer()))
     return;
   effects.before.push_back(bytesOf(alloc, true));
   effects.before.back().byProxy = true;
@@ -134,10 +140,10 @@ void addRounding(Effects &effects, Value buffer) {
 
 /// What an MMA reads from its issue until it is waited for.
 void addMmaOperand(Effects &effects, nv::AsyncMmaOpInterface mma, Value buffer) {
-  nv::AllocOp alloc = allocOf(buffer);
+  nv::BufferOpInterface alloc = allocOf(buffer);
   Access access = bytesOf(alloc, false);
   access.inFlight = true;
-  access.isCircular = alloc->hasAttr(names::circularBuffer);
+  access.isCircular = isCircular(alloc);
   access.mma = mma;
   effects.before.push_back(access);
 }
@@ -168,9 +174,10 @@ Effects effectsOf(Operation *op) {
     effects.containsBarrier = !perWarp;
   } else if (isa<nv::BarrierOp, BarrierOp>(op)) {
     effects.containsBarrier = true;
-  } else if (isa<nv::AllocOp, nv::DeallocOp>(op)) {
-    nv::AllocOp alloc = allocOf(isa<nv::AllocOp>(op) ? op->getResult(0) : op->getOperand(0));
-    if (alloc->hasAttr(names::circularBuffer))
+  } else if (isa<nv::BufferOpInterface, nv::DeallocOp>(op)) {
+    nv::BufferOpInterface alloc =
+        allocOf(isa<nv::DeallocOp>(op) ? op->getOperand(0) : op->getResult(0));
+    if (isCircular(alloc))
       effects.before.push_back(bytesOf(alloc, true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
     addStore(effects, store.getBuffer());
@@ -227,7 +234,7 @@ private:
   }
 
   /// Reserving a circular buffer writes nothing; its bytes only have to be free.
-  static bool isAllocation(Operation *op) { return isa<nv::AllocOp>(op); }
+  static bool isAllocation(Operation *op) { return isa<nv::BufferOpInterface>(op); }
 
   /// A barrier orders complete accesses. An MMA in flight continues to read, and a later MMA does
   /// not see a write that was not fenced.

@@ -12,6 +12,7 @@
 //        An exchange costs about a microsecond, so rows that one CTA holds are not split.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MotionLegality.h"
+#include "analysis/Programs.h"
 #include "ir/Launch.h"
 #include "ir/Numbers.h"
 #include "ir/Remarks.h"

@@ -6,13 +6,13 @@
 // How:   A kind is a function that makes the mistake in an operation where that is possible; a
 //        trial only says whether it is. So passes have no code for mistakes.
 //===-------------------------------------------------------------------------------===//
-#include "ir/LoopSchedule.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -98,46 +98,55 @@ bool takeConversionAsFree(Operation *op, bool trial) {
   return true;
 }
 
-bool changeAttribute(Operation *op, StringRef name, int by, bool trial) {
-  auto attribute = op->getAttrOfType<IntegerAttr>(name);
-  if (!attribute || attribute.getInt() + by < 1)
+/// Changes all channels whose stages are current in the loop `op`, if there are some that can be.
+bool changeChannels(Operation *op, bool trial, llvm::function_ref<void(nv::ChannelOp)> change) {
+  auto loop = dyn_cast<scf::ForOp>(op);
+  llvm::SetVector<nv::ChannelOp> channels;
+  if (loop)
+    for (auto stage : loop.getBody()->getOps<nv::CurrentStageOp>())
+      channels.insert(stage.getChannel().getDefiningOp<nv::ChannelOp>());
+  auto isSpare = [](nv::ChannelOp each) {
+    return each && each.getAhead() && *each.getAhead() < each.getType().getDepth();
+  };
+  if (channels.empty() || !llvm::all_of(channels, isSpare))
     return false;
   if (!trial)
-    op->setAttr(name, IntegerAttr::get(attribute.getType(), attribute.getInt() + by));
+    llvm::for_each(channels, change);
   return true;
 }
 
 bool dropStage(Operation *op, bool trial) {
-  return isa<scf::ForOp>(op) && changeAttribute(op, names::depth, -1, trial);
+  return changeChannels(op, trial, [](nv::ChannelOp channel) {
+    channel.getBuffer().setType(channel.getType().withDepth(channel.getType().getDepth() - 1));
+  });
 }
 
 bool prefetchFurther(Operation *op, bool trial) {
-  return isa<scf::ForOp>(op) && changeAttribute(op, names::distance, 1, trial);
+  return changeChannels(op, trial,
+                        [](nv::ChannelOp channel) { channel.setAhead(*channel.getAhead() + 1); });
 }
 
 /// The last stage overlaps what comes after the buffer.
 bool reserveOneStageLess(Operation *op, bool trial) {
-  auto alloc = dyn_cast<nv::AllocOp>(op);
-  if (!alloc || alloc.getType().getDepth() < 2)
+  auto alloc = dyn_cast<nv::BufferOpInterface>(op);
+  const unsigned depth = alloc ? alloc.getBuffer().getType().getDepth() : 0;
+  if (depth < 2)
     return false;
-  const nv::BufferType type = alloc.getType();
   if (!trial)
-    alloc.getResult().setType(nv::BufferType::get(type.getContext(), type.getDepth() - 1,
-                                                  type.getShape(), type.getElementType(),
-                                                  type.getSwizzle()));
+    alloc.getBuffer().setType(alloc.getBuffer().getType().withDepth(depth - 1));
   return true;
 }
 
 /// A buffer begins where the one before it in the text begins.
 bool overlapBuffers(Operation *op, bool trial) {
-  auto alloc = dyn_cast<nv::AllocOp>(op);
+  auto alloc = dyn_cast<nv::BufferOpInterface>(op);
   Operation *other = op->getPrevNode();
-  while (alloc && other && !isa<nv::AllocOp>(other))
+  while (alloc && other && !isa<nv::BufferOpInterface>(other))
     other = other->getPrevNode();
-  if (!alloc || !other || !alloc.getOffset() || !cast<nv::AllocOp>(other).getOffset())
+  if (!alloc || !other || !alloc.getOffset() || !cast<nv::BufferOpInterface>(other).getOffset())
     return false;
   if (!trial)
-    alloc.setOffsetAttr(cast<nv::AllocOp>(other).getOffsetAttr());
+    alloc.setOffset(cast<nv::BufferOpInterface>(other).getOffset());
   return true;
 }
 

@@ -293,8 +293,8 @@ private:
   int64_t mostLiveBufferBytes() {
     int64_t bytes = 0, most = 0;
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (auto alloc = dyn_cast<nv::AllocOp>(op))
-        bytes += bufferBytes(alloc.getType());
+      if (auto alloc = dyn_cast<nv::BufferOpInterface>(op))
+        bytes += bufferBytes(alloc.getBuffer().getType());
       else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
         bytes -= bufferBytes(dealloc.getBuffer().getType());
       most = std::max(most, bytes);

@@ -13,8 +13,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/Channels.h"
 
 using namespace mlir;
 
@@ -101,38 +101,28 @@ std::optional<IterationCount> findCount(scf::ForOp loop) {
   return std::nullopt;
 }
 
-/// A stage index, and how often it has wrapped.
-struct StageCount {
-  Value index, wraps;
-};
-
-StageCount oneLater(OpBuilder &b, Location loc, StageCount now, int64_t depth) {
-  Numbers n(b, loc);
-  Value index = n.add(now.index, n.of(1)), wraps = n.add(now.wraps, n.of(1));
-  Value wrapsNow = n.equal(index, n.of(depth));
-  return {n.pick(wrapsNow, n.of(0), index), n.pick(wrapsNow, wraps, now.wraps)};
-}
-
 /// Makes `loop` carry the index and the number of wraps, and increment these instead of dividing.
 void replaceDivisions(scf::ForOp loop, const IterationCount &count) {
-  IRRewriter b(loop);
+  OpBuilder before(loop);
   Location loc = loop.getLoc();
   Value first = loop.getInitArgs()[count.position];
-  Numbers n(b, loc);
+  Numbers n(before, loc);
   Value depth = n.of(count.depth);
   const SmallVector<Value> inits{n.rem(first, depth), n.div(first, depth)};
-  auto next = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
+  carryValues(loop, inits, [&](OpBuilder &b, ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(carried[0].getOwner());
     SmallVector<StageCount> counts{{carried[0], carried[1]}};
     for (unsigned copy = 0; copy < count.copies; ++copy)
-      counts.push_back(oneLater(b, loc, counts.back(), count.depth));
-    for (const auto &[division, later] : count.divisions)
-      b.replaceOp(division,
-                  isa<arith::RemUIOp>(division) ? counts[later].index : counts[later].wraps);
+      counts.push_back(nextStage(b, loc, counts.back(), static_cast<int>(count.depth)));
+    for (const auto &[division, later] : count.divisions) {
+      const bool isIndex = isa<arith::RemUIOp>(division);
+      division->getResult(0).replaceAllUsesWith(isIndex ? counts[later].index
+                                                        : counts[later].wraps);
+      division->erase();
+    }
     return SmallVector<Value>{counts.back().index, counts.back().wraps};
-  };
-  (void)loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);
+  });
 }
 
 struct CountStagesPass : impl::CountStagesBase<CountStagesPass> {

@@ -1,10 +1,10 @@
 //===- ExpandPipeline.cpp - software pipelining of loads by cp.async ----------------------===//
-// Needs: the marks of ScheduleLoops.
-// Gives: each marked load is an `nv.copy_async` into a circular buffer, in a stage of the loop
+// Needs: loads into the current stages of channels (ScheduleLoops).
+// Gives: each of these loads is an `nv.copy_async` into its channel, in a stage of the loop
 //        (LoopSchedule.h) `distance` iterations before its use. The loop itself synchronises
-//        accesses to its circular buffers (`nv.circular_buffer`).
-// How:   1. Circular buffers are allocated before the loop, and freed after it, where all copies
-//        are waited for. The loop carries the index of a stage of theirs.
+//        accesses to the channel.
+// How:   1. The loop carries the index of a stage of its channels. After it, all copies are waited
+//        for.
 //        2. An iteration copies into that stage, waits for the copies, and a barrier follows. It
 //        reads the stage then.
 //        3. Copies, and what computes their addresses, are in a stage before the last; the last one
@@ -17,7 +17,6 @@
 //        Loop-invariant operands are stored after the prologue.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
-#include "analysis/MmaWaits.h"
 #include "analysis/StagedLoad.h"
 #include "ir/CopyFill.h"
 #include "ir/FindOps.h"
@@ -26,8 +25,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/LeaveInFlight.h"
-#include "passes/pipeline/CircularBuffer.h"
+#include "passes/pipeline/Channels.h"
 
 using namespace mlir;
 
@@ -36,30 +34,41 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
+/// A load into the current stage of a channel.
+struct ChannelLoad {
+  LoadOp load;
+  nv::LocalStoreOp store;
+  nv::ChannelOp channel;
+};
+
+/// Such loads of the loop's own body, in order.
+SmallVector<ChannelLoad> channelLoads(scf::ForOp loop) {
+  SmallVector<ChannelLoad> found;
+  for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
+    if (auto stage = store.getBuffer().getDefiningOp<nv::CurrentStageOp>())
+      found.push_back({store.getValue().getDefiningOp<LoadOp>(), store,
+                       stage.getChannel().getDefiningOp<nv::ChannelOp>()});
+  return found;
+}
+
 class CopyScheduler {
 public:
   explicit CopyScheduler(scf::ForOp loop)
-      : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)),
-        depth(intAttr(names::depth)), inFlight(intAttr(names::inFlight)) {
+      : loop(loop), builder(loop), loc(loop.getLoc()), loads(channelLoads(loop)) {
     SmallVector<Value> roots;
-    for (StagedLoad candidate : findStagedLoads(loop)) {
-      if (!candidate.store->hasAttr(names::prefetch))
-        continue;
-      staged.push_back(candidate);
-      roots.push_back(candidate.load.getPtr());
-      if (candidate.load.getMask())
-        roots.push_back(candidate.load.getMask());
+    for (ChannelLoad each : loads) {
+      roots.push_back(each.load.getPtr());
+      if (each.load.getMask())
+        roots.push_back(each.load.getMask());
     }
+    distance = static_cast<int>(*loads.front().channel.getAhead());
+    depth = static_cast<int>(loads.front().channel.getType().getDepth());
     slice = *addressSlice(loop, roots, /*upToLoads=*/true);
     indices = *slicesOf(loop, slice.loads.getArrayRef());
   }
 
   void run() {
-    nv::MmaWaitOpInterface lastWait; // after the loop, for what it leaves in flight
-    if (inFlight)
-      lastWait = deferByOneIteration(loop, loneAccumulation(loop));
     const SmallVector<Operation *> operands = invariantOperandStores();
-    allocBuffers();
     zeroFillStages();
     for (Operation *op : llvm::reverse(operands)) {
       op->moveBefore(loop);
@@ -71,17 +80,9 @@ public:
     setStagesOfAll();
     builder.setInsertionPointAfter(loop);
     nv::WaitOp::create(builder, loc, 0);
-    if (lastWait)
-      builder.setInsertionPointAfter(lastWait);
-    for (Value buffer : buffers)
-      nv::DeallocOp::create(builder, loc, buffer);
   }
 
 private:
-  int intAttr(StringRef name) {
-    return static_cast<int>(loop->getAttrOfType<IntegerAttr>(name).getInt());
-  }
-
   /// Stores before the loop of loaded operands of its MMAs, and their fences, in reverse order.
   /// These move after the prologue: they wait for memory, and the first copies need not.
   SmallVector<Operation *> invariantOperandStores() {
@@ -90,38 +91,32 @@ private:
       auto store = dyn_cast<nv::LocalStoreOp>(op);
       if (isa<nv::FenceAsyncOp>(op) || (store && store.getValue().getDefiningOp<LoadOp>()))
         stores.push_back(op);
-      else if (!isa<LoadOp, nv::AllocOp>(op) && !isMemoryEffectFree(op))
+      else if (!isa<LoadOp, nv::BufferOpInterface>(op) && !isMemoryEffectFree(op))
         break;
     }
     const bool hasStores = llvm::any_of(stores, llvm::IsaPred<nv::LocalStoreOp>);
     return hasStores ? stores : SmallVector<Operation *>();
   }
 
-  void allocBuffers() {
-    for (StagedLoad load : staged)
-      buffers.push_back(allocCircular(builder, load.alloc.getLoc(), load.alloc.getType(), depth));
+  Value stageOf(ChannelLoad load, Value at) {
+    return nv::SelectStageOp::create(builder, loc, load.channel, at);
   }
 
-  Value stageOf(Value buffer, Value at) { return selectStage(builder, loc, buffer, at); }
-
-  static IntegerAttr vectorOf(StagedLoad load) {
-    return cast<IntegerAttr>(load.store->getAttr(names::prefetch));
-  }
-
-  bool keepsZeros(StagedLoad load) {
+  bool keepsZeros(ChannelLoad load) {
     Value mask = load.load.getMask();
     return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask);
   }
 
   /// Stores the zeros of masked loads into the stages to which the prologue does not copy.
   void zeroFillStages() {
-    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
+    for (ChannelLoad load : loads) {
       if (!keepsZeros(load))
         continue;
       for (int stage = distance; stage < depth; ++stage) {
         auto zeros = nv::CopyAsyncOp::create(builder, load.load.getLoc(), nullPointers(load.load),
-                                             stageOf(buffer, Numbers(builder, loc).of(stage)),
-                                             load.load.getMask(), Value(), vectorOf(load));
+                                             stageOf(load, Numbers(builder, loc).of(stage)),
+                                             load.load.getMask(), Value(),
+                                             load.channel.getVectorBytesAttr());
         zeros->setAttr(names::onlyZeros, builder.getUnitAttr());
         zeros->setAttr(names::afterPrologue, builder.getUnitAttr());
       }
@@ -154,6 +149,7 @@ private:
     if (waits.empty() && dots.empty())
       return;
     Operation *op = waits.empty() ? *dots.begin() : (*waits.begin()).getOperation();
+    const int inFlight = !waits.empty() && !(*waits.begin()).getDone().empty() ? 1 : 0;
     const bool isAfterWait = !waits.empty() && inFlight >= depth - distance;
     issuePlace = placeOf[op] + (isAfterWait ? 2 : -2);
     if (!isAfterWait)
@@ -165,17 +161,15 @@ private:
   /// Lets the loop carry the index of a stage.
   void carryStage() {
     builder.setInsertionPoint(loop);
-    Numbers before(builder, loc);
-    Value zero = before.of(0), one = before.of(1), all = before.of(depth);
-    loop = carryValue(loop, zero, [&](OpBuilder &b, BlockArgument stage) {
-      Numbers n(b, loc);
-      Value next = n.add(stage, one), wraps = n.equal(next, all),
-            chosen = n.pick(wraps, zero, next);
-      advances = {next.getDefiningOp(), wraps.getDefiningOp(), chosen.getDefiningOp()};
-      return chosen;
+    Value zero = Numbers(builder, loc).of(0);
+    loop = carryValues(loop, zero, [&](OpBuilder &b, ArrayRef<BlockArgument> stage) {
+      Operation *before = b.getInsertionPoint()->getPrevNode();
+      Value next = nextStage(b, loc, {stage[0], Value()}, depth).index;
+      for (Operation *op = next.getDefiningOp(); op != before; op = op->getPrevNode())
+        advances.push_back(op);
+      return SmallVector<Value>{next};
     });
-    for (StringRef done : {names::distance, names::depth, names::inFlight, names::numStages})
-      loop->removeAttr(done);
+    loop->removeAttr(names::numStages);
   }
 
   /// Replaces the loads by copies at the start of the body, waits for these, and makes them visible
@@ -189,10 +183,10 @@ private:
       if (slice.ops.contains(&op) || indices.ops.contains(&op) || slice.loads.contains(&op))
         op.moveBefore(wait);
     builder.setInsertionPoint(wait);
-    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
+    for (ChannelLoad load : loads) {
       auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(), load.load.getPtr(),
-                                          stageOf(buffer, carried), load.load.getMask(), Value(),
-                                          vectorOf(load));
+                                          stageOf(load, carried), load.load.getMask(), Value(),
+                                          load.channel.getVectorBytesAttr());
       if (keepsZeros(load))
         copy->setAttr(names::keepsZeros, builder.getUnitAttr());
       copies.insert_range(ArrayRef<Operation *>{copy, copy.getBuffer().getDefiningOp()});
@@ -201,10 +195,14 @@ private:
     builder.setInsertionPointAfter(wait);
     Operation *barrier = nv::BarrierOp::create(builder, loc);
     SmallVector<Value> stages;
-    for (Value buffer : buffers)
-      stages.push_back(stageOf(buffer, carried));
-    for (auto [load, each] : llvm::zip(staged, stages))
-      replaceByStage(load, each);
+    for (ChannelLoad load : loads)
+      stages.push_back(stageOf(load, carried));
+    for (auto [each, stage] : llvm::zip(loads, stages)) {
+      Value current = each.store.getBuffer();
+      each.store.erase();
+      each.load.erase();
+      replaceBuffer(current, stage);
+    }
     eraseUnneededFences(loop);
     builder.setInsertionPoint(barrier);
     if (hasFence)
@@ -235,7 +233,7 @@ private:
     llvm::DenseSet<Value> stored, fenced;
     for (Operation &op : loop.getBody()->without_terminator()) {
       const bool isStaged =
-          llvm::any_of(staged, [&](StagedLoad load) { return load.store == &op; });
+          llvm::any_of(loads, [&](ChannelLoad load) { return load.store == &op; });
       if (auto store = dyn_cast<nv::LocalStoreOp>(op); store && !isStaged)
         stored.insert(store.getBuffer());
       else if (isa<nv::FenceAsyncOp>(op))
@@ -252,11 +250,10 @@ private:
   scf::ForOp loop;
   OpBuilder builder;
   Location loc;
-  int distance, depth, inFlight;
-  SmallVector<StagedLoad> staged;
-  AddressSlice slice;   ///< the computation of the addresses of copies
-  AddressSlice indices; ///< the same for the loads that `slice` begins with
-  SmallVector<Value> buffers;
+  SmallVector<ChannelLoad> loads;
+  int distance = 0, depth = 0;              ///< of all their channels
+  AddressSlice slice;                       ///< the computation of the addresses of copies
+  AddressSlice indices;                     ///< the same for the loads that `slice` begins with
   llvm::SmallPtrSet<Operation *, 8> copies; ///< with their stages and the commit
   SmallVector<Operation *> advances;        ///< to the next stage
   llvm::DenseMap<Operation *, int> placeOf; ///< of operations of the body; others enter it
@@ -264,14 +261,29 @@ private:
   bool hasFence = false; ///< at the start of the body
 };
 
+/// Whether the copies of an iteration can be one group, which a loop waits for.
+bool isOneGroup(ArrayRef<ChannelLoad> loads) {
+  return llvm::all_of(loads, [&](ChannelLoad each) {
+    nv::ChannelOp first = loads.front().channel, channel = each.channel;
+    return each.load && channel && channel.getVia() == nv::Transport::CpAsync &&
+           channel.getAhead() == first.getAhead() &&
+           channel.getType().getDepth() == first.getType().getDepth();
+  });
+}
+
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops = opsIn<scf::ForOp>(getOperation());
-    llvm::erase_if(loops, [](scf::ForOp loop) { return !loop->hasAttr(names::distance); });
+    llvm::erase_if(loops, [](scf::ForOp loop) { return channelLoads(loop).empty(); });
     if (loops.empty())
       return markAllAnalysesPreserved();
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : loops) {
+      if (!isOneGroup(channelLoads(loop))) {
+        loop.emitError("its channels are not filled by copies of one distance and depth");
+        return signalPassFailure();
+      }
       CopyScheduler(loop).run();
+    }
   }
 };
 } // namespace

@@ -1,7 +1,7 @@
 //===- ScheduleLoops.cpp - decide which loads are prefetched, how far, and the depth --------===//
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads goes through a buffer.
-// Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
-//        `nv.distance`, `nv.depth` and `nv.in_flight` on its loop.
+// Gives: an `nv.channel` via cp.async for each load that is to become a copy, with its depth, the
+//        distance and the bytes of one cp.async. The load is stored into its current stage.
 // How:   a staged load qualifies if it can be prefetched (PrefetchLegality.h); an indirect one only
 //        while its circular buffer does not cost the second CTA per SM. Other tiles that the loop
 //        computes with are staged first, while two CTAs fit. With num_stages = s, copies are issued
@@ -18,13 +18,15 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/SharedPlaces.h"
-#include "ir/LoopSchedule.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/LeaveInFlight.h"
+#include "passes/pipeline/Channels.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -35,7 +37,8 @@ namespace pantile {
 namespace {
 
 struct Schedule {
-  int distance = 0, depth = 0, inFlight = 0;
+  int distance = 0, depth = 0;
+  bool inFlight = false; ///< the wait for the only MMA is deferred by one iteration
   bool carriesAccumulator = false;
 };
 
@@ -90,12 +93,12 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target, const ScheduleLoopsOptions &options) {
-  const Schedule plain{stages - 1, stages, 0};
+  const Schedule plain{stages - 1, stages};
   auto ctasWith = [&](int depth) { return ctasWithBuffers(loop, {}, depth, target); };
   if (options.carriesAccumulators && canCarryAccumulators(loop, loads, target)) {
     if (hasRoomForStage(loop, loads, stages + 1, target))
-      return {stages - 1, stages + 1, 0, /*carriesAccumulator=*/true};
-    return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesAccumulator=*/true} : plain;
+      return {stages - 1, stages + 1, false, /*carriesAccumulator=*/true};
+    return stages >= 3 ? Schedule{stages - 2, stages, false, /*carriesAccumulator=*/true} : plain;
   }
   const int64_t ctas = ctasWith(stages);
   const OccupancyThresholds &worth = target.machine().occupancy;
@@ -103,11 +106,11 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
     const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers &&
                          ctas < worth.ctasWorthStage &&
                          ctasWith(stages - 1) > std::max<int64_t>(ctas, 1);
-    return isTight ? Schedule{stages - 1, stages - 1, 0} : plain;
+    return isTight ? Schedule{stages - 1, stages - 1} : plain;
   }
   const int64_t kept = std::min(ctas, ctasToKeep(target.machine(), options.thirdCta));
   const bool hasRoom = ctasWith(stages + 1) >= std::max<int64_t>(kept, 1);
-  return {stages - 1, hasRoom ? stages + 1 : stages, 1};
+  return {stages - 1, hasRoom ? stages + 1 : stages, /*inFlight=*/true};
 }
 
 /// Whether circular buffers of `depth` stages cost the second CTA per SM.
@@ -164,7 +167,7 @@ struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
       }
     }
     for (const LoopCopies &next : loops)
-      mark(next);
+      formChannels(next);
     getOperation().walk([&](scf::WhileOp loop) { remarkWhile(loop); });
   }
 
@@ -206,7 +209,7 @@ private:
             << "load is not prefetched: its loop is a `while`";
   }
 
-  static void mark(const LoopCopies &next) {
+  static void formChannels(const LoopCopies &next) {
     for (const auto &[staged, copy] : next.others)
       remarkMissed(Technique::Pipelining, "load is not prefetched",
                    {staged.load, copy.culprit, copy.reason.str()}, "it may change here");
@@ -214,17 +217,26 @@ private:
       return;
     scf::ForOp loop = next.loop;
     const Schedule &schedule = next.schedule;
-    Builder builder(loop);
-    loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
-    loop->setAttr(names::depth, builder.getI32IntegerAttr(schedule.depth));
-    loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
     if (schedule.carriesAccumulator)
-      loop->setAttr(names::carriesAccumulator, builder.getUnitAttr());
+      loop->setAttr(names::carriesAccumulator, UnitAttr::get(loop.getContext()));
+    Operation *last = loop;
+    if (schedule.inFlight)
+      last = deferByOneIteration(loop, loneAccumulation(loop));
+    OpBuilder builder(loop);
     for (auto [staged, bytes] : next.copies) {
-      staged.store->setAttr(names::prefetch, builder.getI32IntegerAttr(bytes));
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "
           << schedule.depth << " buffers";
+      builder.setInsertionPoint(loop);
+      auto channel = nv::ChannelOp::create(
+          builder, staged.alloc.getLoc(), staged.alloc.getType().withDepth(schedule.depth),
+          nv::Transport::CpAsync, builder.getI32IntegerAttr(schedule.distance),
+          builder.getI32IntegerAttr(bytes), IntegerAttr());
+      builder.setInsertionPoint(staged.alloc);
+      replaceBuffer(staged.alloc,
+                    nv::CurrentStageOp::create(builder, staged.alloc.getLoc(), channel));
+      builder.setInsertionPointAfter(last);
+      last = nv::DeallocOp::create(builder, loop.getLoc(), channel);
     }
   }
 };

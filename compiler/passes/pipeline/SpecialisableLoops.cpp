@@ -18,7 +18,6 @@
 #include "ir/FindOps.h"
 #include "layout/TmaBoxes.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/pipeline/CircularBuffer.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
 #include "support/MachineModel.h"
@@ -94,7 +93,7 @@ public:
       if (specialisable.previous)
         continue;
       auto bytesOf = [&](nv::BufferType stage) {
-        return bufferBytes(circularType(stage, specialisable.depth));
+        return bufferBytes(stage.withDepth(specialisable.depth));
       };
       for (TmaLoad &load : specialisable.loads)
         demand.sharedBytes += bytesOf(load.staged.alloc.getType());

@@ -22,7 +22,8 @@ struct TmaLoad {
   TmaAccess access;
   bool isReadByThreads = false; ///< into registers, which the MMA then reads
   unsigned group = 0;           ///< loads for one MMA share an mbarrier per stage
-  mlir::Value map, buffer;      ///< once they are made: the tensor map, the circular buffer
+  mlir::Value map;              ///< the tensor map, once it is made
+  nv::ChannelOp channel;        ///< likewise
 };
 
 /// A loop whose loads move to a producer warp; the other warps are its consumers.

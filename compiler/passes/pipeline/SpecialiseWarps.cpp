@@ -25,7 +25,7 @@
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
 #include "passes/mma/LeaveInFlight.h"
-#include "passes/pipeline/CircularBuffer.h"
+#include "passes/pipeline/Channels.h"
 #include "passes/pipeline/LaterIterations.h"
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/SpecialisableLoops.h"
@@ -128,25 +128,27 @@ private:
   /// a previous loop that shares the buffers.
   void deallocBuffers(SpecialisableLoop &specialisable, Operation *last) {
     for (TmaLoad &load : specialisable.loads)
-      for (Operation *user : llvm::make_early_inc_range(load.buffer.getUsers()))
+      for (Operation *user : llvm::make_early_inc_range(load.channel->getUsers()))
         if (isa<nv::DeallocOp>(user))
           user->erase();
     b.setInsertionPointAfter(last);
     for (TmaLoad &load : specialisable.loads)
-      nv::DeallocOp::create(b, loc, load.buffer);
+      nv::DeallocOp::create(b, loc, load.channel);
   }
 
   void allocBuffers(SpecialisableLoop &specialisable) {
     if (const SpecialisableLoop *previous = specialisable.previous) {
       for (auto [load, other] : llvm::zip_equal(specialisable.loads, previous->loads))
-        load.buffer = other.buffer;
+        load.channel = other.channel;
       specialisable.barriers = previous->barriers;
       return;
     }
     for (TmaLoad &load : specialisable.loads)
-      load.buffer = allocCircular(b, loc, load.staged.alloc.getType(), depth);
+      load.channel = nv::ChannelOp::create(b, loc, load.staged.alloc.getType().withDepth(depth),
+                                           nv::Transport::Tma);
     for (unsigned group = 0; group < specialisable.groups; ++group) {
-      Value barriers = allocCircular(b, loc, barriersOfStage(b.getContext()), depth);
+      Value barriers = nv::AllocOp::create(b, loc, barriersOfStage(b.getContext()).withDepth(depth),
+                                           IntegerAttr());
       nv::MbarrierInitOp::create(b, loc, barriers, warps);
       specialisable.barriers.push_back(barriers);
     }
@@ -157,7 +159,9 @@ private:
     Value index, phase, oppositePhase;
   };
 
-  Value stageOf(Value buffer, Value stage) { return selectStage(b, loc, buffer, stage); }
+  Value stageOf(Value buffer, Value stage) {
+    return nv::SelectStageOp::create(b, loc, buffer, stage);
+  }
 
   Value tensorMap(TmaLoad &load) {
     nv::BufferType buffer = load.staged.alloc.getType();
@@ -210,14 +214,14 @@ private:
 
   /// `loop` with one more carried value, which does not change as yet.
   scf::ForOp withCarried(scf::ForOp loop, Value init) {
-    return carryValue(loop, init, [&](OpBuilder &, BlockArgument carried) {
-      Block *body = carried.getOwner();
+    return carryValues(loop, init, [&](OpBuilder &, ArrayRef<BlockArgument> carried) {
+      Block *body = carried.front().getOwner();
       for (auto [from, to] : llvm::zip(loop.getBody()->getArguments(), body->getArguments()))
         affine.replaceLeaf(from, to);
       for (SpecialisableLoop &other : loops)
         if (other.loop == loop)
           other.loop = cast<scf::ForOp>(body->getParentOp());
-      return carried;
+      return SmallVector<Value>{carried.front()};
     });
   }
 
@@ -265,7 +269,7 @@ private:
     markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
     markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
     for (auto [load, at] : llvm::zip_equal(loads, coordinates))
-      copyInto(*load, stageOf(load->buffer, state.index), at, barrier);
+      copyInto(*load, stageOf(load->channel, state.index), at, barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
     release(specialisable, last, barriers, barrier, state);
   }
@@ -275,7 +279,9 @@ private:
     for (Operation *user : llvm::make_early_inc_range(load.staged.alloc->getUsers()))
       if (isa<nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
         user->erase();
-    replaceByStage(load.staged, stage);
+    load.staged.store.erase();
+    load.staged.load.erase();
+    replaceBuffer(load.staged.alloc, stage);
   }
 
   /// Releases the stage after the wait for `mma`, its last reader. If that wait is deferred by one
