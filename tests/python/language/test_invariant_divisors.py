@@ -49,6 +49,16 @@ def tiles_kernel(x_ptr, out_ptr, divisor, count, BLOCK: tl.constexpr):
 
 
 @pantile.jit
+def counted_kernel(out_ptr, first, step, divisor, count, BLOCK: tl.constexpr):
+    for i in range(count):
+        at = first + (i * BLOCK + tl.arange(0, BLOCK)) * step
+        q, r = at // divisor, at % divisor
+        tl.store(out_ptr + (i * BLOCK + tl.arange(0, BLOCK)), q)
+        tl.store(out_ptr + (count + i) * BLOCK + tl.arange(0, BLOCK), r)
+        tl.store(out_ptr + 2 * count * BLOCK + i, (first + i * step) // divisor)
+
+
+@pantile.jit
 def changing_kernel(x_ptr, d_ptr, out_ptr, count):
     """Of the divisors one changes in the loop, and one is changed by the loop around it."""
     for i in range(count):
@@ -87,6 +97,18 @@ def test_tiles_of_a_loop(device, divisor):
     out = device.output((x.size, 2), "i32")
     tiles_kernel[(1,)](device.to(x), out.array, divisor, x.size // 256, BLOCK=256)
     np.testing.assert_array_equal(out.numpy(), truncated(x, divisor))
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 77, 256, 1000, -3, 65537, MOST])
+@pytest.mark.parametrize("first, step", [(0, 1), (-700, 3), (2**30, 65536), (MOST - 5, -1048573)])
+def test_numbers_that_a_loop_counts(device, first, step, divisor):
+    count, block = 7, 256
+    at = first + np.arange(count * block, dtype=np.int64) * step
+    out = device.output(2 * count * block + count, "i32")
+    counted_kernel[(1,)](out.array, first, step, divisor, count, BLOCK=block)
+    want = truncated(at.astype(np.int32), divisor)
+    own = truncated((first + np.arange(count, dtype=np.int64) * step).astype(np.int32), divisor)
+    np.testing.assert_array_equal(out.numpy(), np.concatenate([want[:, 0], want[:, 1], own[:, 0]]))
 
 
 def test_divisors_that_change_around_the_loop_and_in_it(device):
