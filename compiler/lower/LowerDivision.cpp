@@ -80,7 +80,7 @@ bool isInvariantDivisor(Operation *op, Value divisor) {
 /// division by a reciprocal of Rodeheffer, "Software Integer Division" (2008).
 class ByReciprocal {
 public:
-  ByReciprocal(Lowering &l, llvm::Value *by) : l(l), sign(signOf(by)), size(magnitude(by, sign)) {
+  ByReciprocal(Lowering &l, llvm::Value *by) : l(l), sign(signOf(by)), size(withSign(by, sign)) {
     // At most 2^32 / size: the float is rounded up, its reciprocal is off by one unit in the last
     // place at most, and two are taken off. The sum also multiplies by 2^32.
     llvm::Type *f32 = l.b.getFloatTy(), *i32 = l.b.getInt32Ty();
@@ -94,7 +94,7 @@ public:
   }
 
   Division operator()(llvm::Value *value) {
-    llvm::Value *ownSign = signOf(value), *of = magnitude(value, ownSign);
+    llvm::Value *ownSign = signOf(value), *of = withSign(value, ownSign);
     llvm::Value *quotient = upperHalf(of, reciprocal);
     llvm::Value *remainder = l.b.CreateSub(of, l.b.CreateMul(quotient, size));
     for (int correction = 0; correction < 2; ++correction) {
@@ -107,10 +107,10 @@ public:
 
 private:
   llvm::Value *signOf(llvm::Value *value) { return l.b.CreateAShr(value, 31); }
+  /// Negated where `sign` is -1: of a number with its own sign, its magnitude.
   llvm::Value *withSign(llvm::Value *value, llvm::Value *sign) {
     return l.b.CreateSub(l.b.CreateXor(value, sign), sign);
   }
-  llvm::Value *magnitude(llvm::Value *value, llvm::Value *sign) { return withSign(value, sign); }
   /// Not by a product of 64 bits: ptxas 13.0 takes the upper half of `i * r` for a multiple of `i`
   /// where a loop counts `i`.
   llvm::Value *upperHalf(llvm::Value *a, llvm::Value *b) {
