@@ -49,7 +49,14 @@ class _Loops:
     def _loop(self):
         draft = self.draft
         self.count = count = draw_count(draft)
-        works = [self._add_row, self._add_row, self._multiply, self._store_row, self._compare]
+        works = [
+            self._add_row,
+            self._add_row,
+            self._multiply,
+            self._store_row,
+            self._compare,
+            self._divide,
+        ]
         if abs(count.step) <= 64:
             works.append(self._add_at_counter)
         chosen = draft.rng.sample(works, draft.rng.randint(1, 2))
@@ -145,6 +152,21 @@ class _Loops:
         out = draft.output("i64", self.programs * rows * width)
         value = draft.pick(f"{counter}.to(tl.int64) + r", "total.to(tl.int64) + mixed")
         draft.line(f"tl.store({out} + (pid * {rows} + {number}) * {width} + r, {value})")
+
+    def _divide(self, counter, number):
+        """Quotients and remainders, not of negative numbers: of these NumPy has others than the language."""
+        draft = self.draft
+        by = draft.number(draft.pick(1, 2, 3, 7, 128, 1000, 65537, 2**31 - 1))
+        if draft.chance(0.2):
+            by = f"({draft.pick(3, 126, 65533)} + {number} % 2)"  # changes in the loop
+        for _ in range(draft.pick(1, 2)):
+            operation, factor = draft.pick("//", "%"), draft.rng.randint(1, 9999)
+            value = f"({number} % 1000 * {factor} + 5) {operation} {by}"
+            draft.line(f"mixed = mixed * 29 + ({value}).to(tl.int64)")
+            tile = (
+                f"({number} % 1000 * {factor} + r * {draft.pick(1, 1001, 65537)}) {operation} {by}"
+            )
+            draft.line(f"total = total * 3 + ({tile}).to(tl.int32)")
 
     def _compare(self, counter, number):
         """Masks of comparisons of the counter with bounds."""
