@@ -24,13 +24,20 @@ static Value pointerIfOnlyWritten(Operation *op) {
   return reads ? Value() : atomic.getPtr();
 }
 
-bool isNoAliasStore(scf::ForOp loop, Operation *op, Value base) {
+/// Whether `op` only writes, and through another argument than `base`.
+static bool writesOtherArgument(Operation *op, Value base) {
   Value written = pointerIfOnlyWritten(op);
-  if (!written)
-    return false;
-  Value target = baseOf(written);
-  return !containsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) &&
-         target != base;
+  Value target = written ? baseOf(written) : Value();
+  return target && isKernelArgument(base) && isKernelArgument(target) && target != base;
+}
+
+bool isNoAliasStore(scf::ForOp loop, Operation *op, Value base) {
+  return !containsLoops(loop) && writesOtherArgument(op, base);
+}
+
+bool isNoAliasAtomic(Operation *op, Value base) {
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  return atomic && atomic.getSem() == MemSemantic::Relaxed && writesOtherArgument(op, base);
 }
 
 Operation *memoryChange(scf::ForOp loop, Value base) {

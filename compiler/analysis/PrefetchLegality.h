@@ -28,6 +28,10 @@ mlir::Operation *memoryChange(mlir::scf::ForOp loop, mlir::Value base);
 /// two programs in a CTA.
 bool isNoAliasStore(mlir::scf::ForOp loop, mlir::Operation *op, mlir::Value base);
 
+/// Whether `op` is a relaxed atomic whose old values are unused, through another argument than
+/// `base`: nothing orders it with loads through `base` but a barrier.
+bool isNoAliasAtomic(mlir::Operation *op, mlir::Value base);
+
 /// Whether `load` is indirect (gathered): its addresses depend on values that the loop loads.
 bool isIndirect(mlir::scf::ForOp loop, LoadOp load);
 

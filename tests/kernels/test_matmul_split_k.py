@@ -123,6 +123,23 @@ def stream_k_kernel(
         step = stop
 
 
+@triton.jit
+def walked_parts_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, PARTS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A program adds the parts of its tile; loads of one may pass the relaxed sums of another."""
+    steps = tl.cdiv(K, BLOCK_K)
+    share = tl.cdiv(steps, PARTS)
+    for part in range(PARTS):
+        last = tl.minimum((part + 1) * share, steps)
+        acc, rm, rn = multiply_steps(
+            a_ptr, b_ptr, M, N, K, tl.program_id(0), part * share, last, BLOCK_M, BLOCK_N, BLOCK_K
+        )
+        mask = (rm < M)[:, None] & (rn < N)[None, :]
+        tl.atomic_add(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=mask, sem="relaxed")
+
+
 def split_k(device, a, b, c, shape, parts, atomic, strides, dtype_blocks=(32, 32, 32)):
     M, N, K = shape
     m, n, k = dtype_blocks
@@ -144,6 +161,19 @@ def test_atomic(device, shape, parts):
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     c = device.to(np.zeros((M, N), np.float32))
     split_k(device, a, b, c, shape, parts, True, (0, N, 1))
+    check_product(device.numpy(c), a, b)
+
+
+@pytest.mark.parametrize("shape", [(192, 128, 512), (200, 144, 480)], ids=str)
+def test_walked_parts(device, shape):
+    """A program adds several parts, one after the other."""
+    M, N, K = shape
+    a, b = random((M, K), "fp16", 10), random((K, N), "fp16", 11)
+    c = device.to(np.zeros((M, N), np.float32))
+    walked_parts_kernel[(triton.cdiv(M, 64) * triton.cdiv(N, 64),)](
+        device.to(a), device.to(b), c, M, N, K, PARTS=3, BLOCK_M=64, BLOCK_N=64, BLOCK_K=64,
+        num_warps=4, num_stages=3,
+    )  # fmt: skip
     check_product(device.numpy(c), a, b)
 
 

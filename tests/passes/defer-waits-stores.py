@@ -4,13 +4,19 @@
 # the MMA that reads it has a fence.
 # DEFINE: %{gradients} = pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --emit mma
 # DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
-# RUN: %{gradients} -D KIND=0 --disable-pass nv-keep-occupancy -o %t
+# RUN: %{gradients} -D KIND=0 --disable-pass nv-specialise-warps -o %t
 # RUN: %{has} PREFETCHED && %{has} FENCE && %{has} WAITS && %{has} STORED && %{has} LAST
+# RUN: %{gradients} -D KIND=0 --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCED
 # RUN: %{gradients} -D KIND=1 -o - | FileCheck %s --check-prefix=LEARNS
 # RUN: %{gradients} -D KIND=2 -o - | FileCheck %s --check-prefix=LEARNS
 import pantile
 import pantile.language as tl
 
+
+# A producer loads past the relaxed atomics, too.
+# PRODUCED: nv.producer {
+# PRODUCED: nv.tma_load
+# PRODUCED: nv.tma_store adding
 
 # Loads are prefetched past the atomics.
 # PREFETCHED: nv.copy_async
@@ -58,6 +64,7 @@ import pantile.language as tl
 # LAST: nv.dealloc
 # LAST: nv.tma_store adding
 # LEARNS-NOT: nv.copy_async
+# LEARNS-NOT: nv.producer {
 @pantile.jit
 def gradients(Q, K, V, G, Best, Delta, dQ, dK, dV, n, KIND: tl.constexpr):
     at, features = tl.arange(0, 64), tl.arange(0, 64)

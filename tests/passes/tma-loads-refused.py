@@ -21,6 +21,10 @@
 # RUN: %{run} --kernel wraps_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel stores_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel adds_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=0 2>&1 | FileCheck %s --check-prefix=PLAIN
+# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=1 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=2 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel adds_through_memory --signature "%{sig}, *u64:16" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel meets_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
@@ -240,6 +244,22 @@ def stores_before(a, b, c, depth, stride):
 def adds_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     tl.atomic_add(c + m, 1.0)
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
+
+
+# A relaxed atomic orders nothing, unless its old value is used, or it may be to what is read.
+@triton.jit
+def adds_relaxed(a, b, c, depth, stride, KIND: tl.constexpr):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    old = tl.atomic_add((a if KIND == 2 else c) + m, 1.0, sem="relaxed")
+    acc = matmul(a, b, m, n, depth, stride)
+    write(c, acc + old if KIND == 1 else acc, m, n, stride)
+
+
+@triton.jit
+def adds_through_memory(a, b, c, depth, stride, sums):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    tl.atomic_add(tl.load(sums).to(tl.pointer_type(tl.float16)) + m, 1.0, sem="relaxed")
     write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
 

@@ -5,12 +5,14 @@
 //        (TmaAccess.h).
 //        2. One thread can compute their coordinates, and the bounds and conditions of the loops
 //        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
-//        3. Nothing before the loop writes memory or synchronises with other threads. Consecutive
+//        3. Nothing before the loop writes memory or synchronises with other threads. Relaxed
+//        atomics through other arguments, whose old values are unused, order nothing. Consecutive
 //        loops with equal stages share circular buffers.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
@@ -221,6 +223,12 @@ private:
     return false;
   }
 
+  /// Whether `op` is an atomic that has no order with the loop's loads (docs/memory-order.md).
+  static bool isUnorderedAtomic(Operation *op, SpecialisableLoop &specialisable) {
+    return llvm::all_of(specialisable.loads,
+                        [&](TmaLoad &load) { return isNoAliasAtomic(op, load.access.base); });
+  }
+
   /// An operation that orders loads and may run before the loop is entered, or in an earlier
   /// iteration of a loop around it.
   Operation *earlierEffect(SpecialisableLoop &specialisable) {
@@ -231,7 +239,8 @@ private:
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
     auto orders = [&](Operation *op) {
-      return ordersLoads(op) && !isHintedNoAlias(op, specialisable);
+      return ordersLoads(op) && !isHintedNoAlias(op, specialisable) &&
+             !isUnorderedAtomic(op, specialisable);
     };
     if (Operation *effect = findOp(repeated, orders))
       return effect;
