@@ -11,7 +11,8 @@
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --num-stages 15 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=SPLIT
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=WHOLE
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=256 -D M=64 -D N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=TIGHT
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=32 -D N=128 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=CARRIED
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --disable-pass carried-accumulators --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
@@ -19,8 +20,10 @@
 # RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # ALONE: nv.launch<{{.*}}ctas_per_sm = 4
 # ALONE-NOT: nv.producer {
-# SAID: [[@LINE+37]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
+# SAID: [[@LINE+39]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
 # STARVED: remark: warps are not specialised: a producer leaves too few registers
+# TIGHT: nv.launch<{{.*}}registers = [168, 24, 240]
+# TIGHT: nv.producer {
 # CARRIED: remark: warps are not specialised: as many CTAs share an SM without a producer, and waits are deferred by one iteration
 # TILES: remark: warps are not specialised: 2 CTAs per SM fill each other's waits, and with a producer there are 1
 # PRODUCER: nv.producer {

@@ -5,8 +5,10 @@
 //        group.
 // How:   a consumer thread needs the accumulators, the left operands and the carried tiles of its
 //        largest loop, and some for addresses. The largest number of CTAs per SM is chosen whose
-//        registers and shared memory suffice.
+//        registers and shared memory suffice. For one CTA it is enough that the tiles that are live
+//        at once fit.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/LiveRegisters.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Launch.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -27,13 +29,15 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
     Launch launch = Launch::of(module);
     if (!target || !target->hasSetMaxRegisters() || launch.producerWarps == 0)
       return markAllAnalysesPreserved();
-    int64_t needed = 0, accumulatorOfMma = 0;
+    int64_t needed = 0, live = 0, accumulatorOfMma = 0;
     module.walk([&](nv::AsyncMmaOpInterface mma) {
       accumulatorOfMma = std::max<int64_t>(accumulatorOfMma, mma.getMma().getN() / 2);
     });
     module.walk([&](scf::ForOp loop) {
-      if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
-        needed = std::max(needed, registersOfLoop(loop));
+      if (loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
+        return;
+      needed = std::max(needed, registersOfLoop(loop));
+      live = std::max(live, liveRegistersOf(loop).most);
     });
     const int warps = moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();
@@ -48,11 +52,13 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
     int64_t ctas = machine.occupancy.ctasWithSetmaxnreg;
     while (ctas > 0 && !(allows(ctas) && needed <= budget.consumer(ctas)))
       --ctas;
-    // Three consumer warp groups have 128 registers per thread at launch and 160 after setmaxnreg
-    // (two have 168 at launch). An estimate beyond 160 is no reason to stay at 128.
-    if (ctas == 0 && !llvm::isPowerOf2_32(warps) && allows(1))
+    // Not all tiles of the loop are live at once. Three consumer warp groups have 128 registers per
+    // thread at launch and 160 after setmaxnreg (two have 168 at launch). An estimate beyond 160 is
+    // no reason to stay at 128.
+    const bool mayFit = live <= budget.consumer(1) || !llvm::isPowerOf2_32(warps);
+    if (ctas == 0 && mayFit && allows(1))
       ctas = 1;
-    if (ctas == 0 || needed <= budget.launch(ctas))
+    if (ctas == 0 || std::min(needed, budget.consumer(ctas)) <= budget.launch(ctas))
       return;
     launch.registers = {static_cast<int32_t>(budget.launch(ctas)),
                         static_cast<int32_t>(budget.producer),

@@ -7,6 +7,7 @@
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "analysis/AxisInfo.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/LiveRegisters.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Machine.h"
@@ -21,6 +22,7 @@ namespace {
 /// What a CTA of the kernel takes, as estimated from its loops with staged loads.
 struct Demand {
   int64_t registers = 0, ofVectors = 0, bufferBytes = 0, otherBytes = 0;
+  int64_t live = 0;                 ///< registers of the tiles that are live at once
   bool isWaitedFor = false;         ///< some accumulator is read before the iteration ends
   bool carriesAccumulators = false; ///< waits for several others can be deferred by one iteration
   std::optional<Location> at;       ///< of the first loop
@@ -49,6 +51,7 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.bufferBytes = std::max(demand.bufferBytes, stagesOf(loop) * stageBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
+  demand.live = std::max(demand.live, liveRegistersOf(loop).inAnyOrder);
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });
@@ -84,8 +87,7 @@ int64_t ctasWith(const Demand &demand, int warps, const Target &target) {
   const MachineModel &machine = target.machine();
   const RegisterBudget budget{machine, warps};
   const int64_t most = std::max(budget.consumer(1), budget.launch(1));
-  if (demand.registers > most &&
-      most < machine.registersOfThread(InstructionSet::warpThreads * warps))
+  if (demand.live > most && most < machine.registersOfThread(InstructionSet::warpThreads * warps))
     return 0;
   return budget.mostCtas(demand.registers,
                          ctasByShared(demand, machine.occupancy.barriersOfCta, target));
