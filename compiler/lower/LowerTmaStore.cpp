@@ -2,11 +2,12 @@
 // Needs: separate scratch for each warp, which nothing else uses until nv.tma_store_wait.
 // Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vector stores into the scratch,
 //        and one cp.async.bulk.tensor per panel (cp.reduce.async.bulk.tensor if it adds), issued by
-//        the first lane.
+//        one lane.
 // How:   The scratch holds `pieces` pieces. A piece is written after TMA has read the one that was
 //        there `pieces` bulk groups before. Every lane fences its writes for the async proxy, then
-//        the warp synchronises and the first lane issues the store (PTX ISA, "Async proxy"). Lanes
-//        that issued no store do not wait.
+//        the warp synchronises and one lane issues the store (PTX ISA, "Async proxy"). elect.sync
+//        chooses that lane: it is always the same one, and ptxas knows that it is one. By a condition
+//        on the lane it would loop over the lanes. Lanes that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
 #include "layout/WarpBoxes.h"
 #include "lower/Matrices.h"
@@ -34,7 +35,8 @@ public:
     llvm::Value *own =
         l.b.CreateMul(l.uniformWarp(), l.b.getInt32(static_cast<uint32_t>(ofWarp)), "", true, true);
     base = l.b.CreateAdd(own, l.b.getInt32(static_cast<uint32_t>(scratch)), "", true, true);
-    isFirstLane = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
+    isElected = l.b.CreateExtractValue(
+        l.b.CreateIntrinsic(llvm::Intrinsic::nvvm_elect_sync, {l.b.getInt32(-1)}), 1);
   }
 
   void store() {
@@ -81,21 +83,21 @@ private:
                                   "}], [$1];";
     for (int64_t panel = 0; panel < boxes.shared.panels(); ++panel) {
       llvm::Value *from = l.b.CreateAdd(place, number(panel * boxes.shared.panelBytes()));
-      Values operands{l.scalar(op.getMap()), l.sharedAddress(from), isFirstLane};
+      Values operands{l.scalar(op.getMap()), l.sharedAddress(from), isElected};
       operands.push_back(coordinate(0, fast, start[fast] + panel * boxes.fastSize()));
       operands.push_back(coordinate(1, 1 - fast, start[1 - fast]));
       for (Value further : op.getCoords().drop_front(2))
         operands.push_back(l.scalar(further));
       l.assembly(l.b.getVoidTy(), asmString, constraints + ",~{memory}", operands);
     }
-    l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isFirstLane});
+    l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isElected});
   }
 
   Lowering &l;
   nv::TmaStoreOp op;
   const WarpBoxes &boxes;
   const LinearLayout &layout;
-  llvm::Value *base, *isFirstLane;
+  llvm::Value *base, *isElected;
 };
 
 LogicalResult lowerTmaStore(Lowering &l, nv::TmaStoreOp op) {
