@@ -1,16 +1,14 @@
 //===- InsertBarriers.cpp - order the threads' accesses to shared memory -----------===//
 // Needs: AllocateShared ran: every buffer and all scratch have offsets. Waits for MMAs have counts.
 // Gives: a barrier of all threads between two accesses to the same bytes of which one is a write.
-// How:   A forward walk carries the open accesses, those since the last barrier. An operation that
-//        conflicts with one of them gets a barrier before it.
+// How:   A forward data-flow analysis (StructuredFlow.h) of the open accesses, those since the last
+//        barrier. An operation that conflicts with one of them gets a barrier before it.
 //        MMAs: what an MMA reads stays open from its issue to its wait, whatever barriers come
 //        between. An operation that conflicts with it gets a wait and a barrier. What threads store
 //        for an MMA needs a proxy fence before the barrier: the barrier gets a fence where there is
 //        none.
-//        Control flow: a loop body is walked twice, the second time with the accesses that are open
-//        at its end. A `while` is left from the end of its condition. The branches of an `if` are
-//        joined. A barrier goes before a loop where that leaves fewer barriers in the loop: an
-//        access before the loop would otherwise need a barrier in every iteration.
+//        Loops: a barrier goes before a loop where that leaves fewer barriers in the loop: an access
+//        before the loop would otherwise need a barrier in every iteration.
 //        Scratch: an operation that works through scratch contains a barrier between its write and
 //        its read, so only the read is open after it. Scratch with a separate part for each warp
 //        needs no barrier, neither inside nor between two such operations.
@@ -19,9 +17,9 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/Scratch.h"
+#include "analysis/StructuredFlow.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -56,17 +54,22 @@ struct Access {
            isCircular == other.isCircular && byProxy == other.byProxy && isFenced == other.isFenced;
   }
 };
-using Open = SmallVector<Access>;
 
-void join(Open &into, const Open &from) {
-  for (const Access &access : from) {
-    auto *same = llvm::find_if(into, [&](const Access &other) { return other.isSame(access); });
-    if (same == into.end())
-      into.push_back(access);
-    else
-      same->younger = std::min(same->younger, access.younger);
+struct Open : SmallVector<Access> {
+  /// True if that has added an access, or an MMA may be older than it was.
+  bool join(ArrayRef<Access> from) {
+    bool changed = false;
+    for (const Access &access : from) {
+      auto *same = llvm::find_if(*this, [&](const Access &other) { return other.isSame(access); });
+      changed |= same == end() || access.younger < same->younger;
+      if (same == end())
+        push_back(access);
+      else
+        same->younger = std::min(same->younger, access.younger);
+    }
+    return changed;
   }
-}
+};
 
 /// One more MMA is issued.
 void issueMma(Open &open) {
@@ -80,7 +83,7 @@ void awaitMmas(Open &open, unsigned pending) {
   for (Access access : open) {
     access.inFlight &= access.younger < pending;
     if (access.inFlight || !access.isCircular)
-      join(waited, {access});
+      waited.join(access);
   }
   open = waited;
 }
@@ -194,24 +197,14 @@ Effects effectsOf(Operation *op) {
   return effects;
 }
 
-class BarrierInserter {
+class BarrierInserter : public StructuredFlow<Open> {
 public:
   explicit BarrierInserter(bool inFront) : inFront(inFront) {}
 
-  void visit(Region &region, Open &open) {
-    for (Block &block : region)
-      for (Operation &op : llvm::make_early_inc_range(block))
-        visit(&op, open);
-  }
-
 private:
-  void visit(Operation *op, Open &open) {
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return visitFor(loop, open);
-    if (auto loop = dyn_cast<scf::WhileOp>(op))
-      return visitWhile(loop, open);
-    if (isa<scf::IfOp>(op))
-      return visitBranches(op, open);
+  void visitOp(Operation *op, Open &open) override {
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && savesBarrierInside(loop, open))
+      return synchroniseBefore(loop, open);
     Effects effects = effectsOf(op);
     auto conflicts = [&](const Access &access) {
       return llvm::any_of(open, [&](const Access &o) { return o.conflictsWith(access); });
@@ -229,8 +222,8 @@ private:
     if (effects.containsBarrier)
       pastBarrier(open);
     else if (!isAllocation(op))
-      join(open, effects.before);
-    join(open, effects.after);
+      open.join(effects.before);
+    open.join(effects.after);
   }
 
   /// Reserving a circular buffer writes nothing; its bytes only have to be free.
@@ -257,7 +250,7 @@ private:
   }
 
   /// Inserts a barrier of all threads before `op`, after a wait for the MMAs in flight that
-  /// conflict with `next` and a fence for later MMAs. With `trial`, only records that a barrier is
+  /// conflict with `next` and a fence for later MMAs. In a trial, only records that a barrier is
   /// needed.
   void synchroniseBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
     std::optional<unsigned> pending;
@@ -268,8 +261,8 @@ private:
         pending = std::min(pending.value_or(access.younger), access.younger);
         mma = access.mma;
       }
-    if (trial) {
-      trial->insert(op);
+    if (isTrial) {
+      needed.insert(op);
     } else {
       OpBuilder builder(op);
       if (pending)
@@ -284,53 +277,24 @@ private:
     pastBarrier(open);
   }
 
+  bool savesBarrierInside(scf::ForOp loop, const Open &open) {
+    return inFront && !isCounting && !open.empty() && barriersIn(loop, {}) < barriersIn(loop, open);
+  }
+
   /// How many barriers the loop needs if `open` are the accesses before it.
   size_t barriersIn(scf::ForOp loop, Open open) {
-    llvm::SmallPtrSet<Operation *, 8> needed;
-    trial = &needed;
-    visitTwice(loop, open);
-    trial = nullptr;
+    const bool outer = std::exchange(isTrial, true);
+    isCounting = true;
+    needed.clear();
+    visitRegions(loop, open);
+    isCounting = false;
+    isTrial = outer;
     return needed.size();
   }
 
-  void visitFor(scf::ForOp loop, Open &open) {
-    if (inFront && !trial && !open.empty() && barriersIn(loop, {}) < barriersIn(loop, open))
-      synchroniseBefore(loop, open);
-    visitTwice(loop, open);
-  }
-
-  void visitTwice(scf::ForOp loop, Open &open) {
-    for (int walk = 0; walk < 2; ++walk) {
-      Open body = open;
-      visit(loop.getRegion(), body);
-      join(open, body);
-    }
-  }
-
-  void visitWhile(scf::WhileOp loop, Open &open) {
-    Open exit;
-    for (int walk = 0; walk < 2; ++walk) {
-      exit = open;
-      visit(loop.getBefore(), exit);
-      Open body = exit;
-      visit(loop.getAfter(), body);
-      join(open, body);
-    }
-    open = exit;
-  }
-
-  void visitBranches(Operation *branch, Open &open) {
-    Open merged = branch->getNumRegions() < 2 || branch->getRegion(1).empty() ? open : Open();
-    for (Region &region : branch->getRegions()) {
-      Open body = open;
-      visit(region, body);
-      join(merged, body);
-    }
-    open = merged;
-  }
-
   const bool inFront;
-  llvm::SmallPtrSetImpl<Operation *> *trial = nullptr;
+  bool isCounting = false;
+  llvm::SmallPtrSet<Operation *, 8> needed; ///< before which a trial would insert a barrier
 };
 
 struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {

@@ -19,8 +19,8 @@
 //           location is loop-invariant.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/MustAlias.h"
+#include "analysis/StructuredFlow.h"
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -51,67 +51,50 @@ Operation *barrierPoint(Operation *earlier, Operation *later) {
   return later;
 }
 
-class Orderer {
+/// Accesses since the last barrier.
+struct Accesses : llvm::SmallSetVector<Operation *, 8> {
+  bool join(const Accesses &others) {
+    const size_t before = size();
+    insert(others.begin(), others.end());
+    return size() != before;
+  }
+};
+
+class Orderer : public StructuredFlow<Accesses> {
 public:
   explicit Orderer(func::FuncOp function)
       : aliases(function), threads(32 * moduleInt(function, names::numWarps, 1)) {}
 
   /// Inserts barriers until each pair that needs one has it.
   void run(func::FuncOp function) {
-    for (bool inserted = true; inserted;) {
+    do {
+      hasInserted = false;
       Accesses since;
-      inserted =
-          llvm::any_of(function.getBody(), [&](Block &block) { return order(block, since); });
-    }
+      visit(function.getBody(), since);
+    } while (hasInserted);
   }
 
 private:
-  using Accesses = llvm::SmallSetVector<Operation *, 8>; ///< since the last barrier
-
-  /// Returns true as soon as it has inserted a barrier.
-  bool order(Block &block, Accesses &since) {
-    for (Operation &op : block) {
-      if (isa<BarrierOp>(op))
-        since.clear();
-      else if (op.getNumRegions() != 0 ? orderRegions(&op, since) : orderAccess(&op, since))
-        return true;
-    }
-    return false;
-  }
-
-  bool orderRegions(Operation *op, Accesses &since) {
-    const bool isLoop = isa<LoopLikeOpInterface>(op);
-    const bool mayDoNothing =
-        isLoop || llvm::any_of(op->getRegions(), [](Region &region) { return region.empty(); });
-    Accesses after = mayDoNothing ? since : Accesses();
-    for (int walk = 0; walk < (isLoop ? 2 : 1); ++walk) {
-      Accesses in = since;
-      if (walk == 1)
-        for (Operation *access : after)
-          if (aliases.isLoopInvariant(access, op))
-            in.insert(access);
-      for (Region &region : op->getRegions()) {
-        Accesses here = in;
-        for (Block &block : region)
-          if (order(block, here))
-            return true;
-        after.insert(here.begin(), here.end());
-        if (isLoop) // the condition of a `while` runs before its body
-          in = here;
-      }
-    }
-    since = after;
-    return false;
-  }
-
-  bool orderAccess(Operation *op, Accesses &since) {
-    if (!aliases.classOf(op))
-      return false;
+  void visitOp(Operation *op, Accesses &since) override {
+    if (isa<BarrierOp>(op))
+      since.clear();
+    if (hasInserted || !aliases.classOf(op))
+      return;
     for (Operation *earlier : since)
-      if (aliases.classOf(earlier) == aliases.classOf(op) && needsBarrier(earlier, op))
-        return insertBetween(earlier, op), true;
+      if (aliases.classOf(earlier) == aliases.classOf(op) && needsBarrier(earlier, op)) {
+        hasInserted = true;
+        return insertBetween(earlier, op);
+      }
     since.insert(op);
-    return false;
+  }
+
+  /// Only an access whose location is the same in each iteration counts in the next one, and after
+  /// the loop.
+  Accesses across(const Accesses &since, ValueRange, ValueRange, Operation *left) override {
+    Accesses visible = since;
+    if (isa_and_nonnull<LoopLikeOpInterface>(left))
+      visible.remove_if([&](Operation *access) { return !aliases.isLoopInvariant(access, left); });
+    return visible;
   }
 
   bool needsBarrier(Operation *earlier, Operation *later) {
@@ -149,6 +132,7 @@ private:
 
   MustAlias aliases;
   int64_t threads;
+  bool hasInserted = false; ///< a barrier, after which the walk begins again
 };
 
 struct OrderMemoryPass : impl::OrderMemoryBase<OrderMemoryPass> {

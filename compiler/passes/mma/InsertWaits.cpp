@@ -3,9 +3,8 @@
 // Gives: each wait has its count, and holds the registers that its MMAs read. While an MMA is in
 //        flight, nothing else accesses its accumulator, and nothing overwrites the registers and
 //        stages that it reads: where an operation would, a wait is inserted before it.
-// How:   a forward data-flow analysis of the MMAs in flight (MmasInFlight.h). Loops are visited
-//        without inserting until nothing changes, and then once more. An operation needs a wait for
-//        an MMA in flight if it does one of these:
+// How:   a forward data-flow analysis (StructuredFlow.h) of the MMAs in flight (MmasInFlight.h). An
+//        operation needs a wait for an MMA in flight if it does one of these:
 //        1. It reads the accumulator of the MMA. Another MMA may add to that accumulator, if
 //           nothing else reads it. A loop may carry it in flight. Results of branches and values of
 //           a `while` are waited for.
@@ -25,6 +24,7 @@
 //          with MMAs of the next iteration OverlapIterations and OverlapResults.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
+#include "analysis/StructuredFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -56,15 +56,8 @@ bool hasOtherReader(nv::AsyncMmaOpInterface mma, Value accumulator) {
   });
 }
 
-class WaitInserter {
-public:
-  void visit(Block &block, MmasInFlight &state) {
-    for (Operation &op : llvm::make_early_inc_range(block))
-      visit(&op, state);
-  }
-
-private:
-  void visit(Operation *op, MmasInFlight &state) {
+class WaitInserter : public StructuredFlow<MmasInFlight> {
+  void visitOp(Operation *op, MmasInFlight &state) override {
     if (isa<nv::ProducerOp>(op)) // runs on other warps, which issue no MMA
       return;
     if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
@@ -73,12 +66,11 @@ private:
     if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
         mma && mma.getCompletion() == nv::Completion::MmaGroup)
       state.issue(mma);
-    else if (auto loop = dyn_cast<scf::ForOp>(op))
-      visitFor(loop, state);
-    else if (auto loop = dyn_cast<scf::WhileOp>(op))
-      visitWhile(loop, state);
-    else if (auto branch = dyn_cast<scf::IfOp>(op))
-      visitBranches(branch, state);
+  }
+
+  MmasInFlight across(const MmasInFlight &state, ValueRange from, ValueRange to,
+                      Operation *left) override {
+    return state.across(from, to, left);
   }
 
   //===- the rule --------------------------------------------------------------------------===//
@@ -221,72 +213,13 @@ private:
     wait.setPending(pending);
     wait.getHeldMutable().assign(held.getArrayRef());
   }
-
-  //===- control flow ----------------------------------------------------------------------===//
-
-  /// Visits the body without inserting waits until `entry`, the state before each iteration, is
-  /// stable, and then once more with inserting; gives the state after the body.
-  MmasInFlight iterate(MmasInFlight &entry, llvm::function_ref<MmasInFlight()> body,
-                       llvm::function_ref<MmasInFlight(const MmasInFlight &)> backEdge) {
-    const bool outer = std::exchange(isTrial, true);
-    while (entry.join(backEdge(body()))) {
-    }
-    isTrial = outer;
-    return body();
-  }
-
-  void visitFor(scf::ForOp loop, MmasInFlight &state) {
-    ValueRange arguments = loop.getRegionIterArgs();
-    auto yielded = [&] { return loop.getYieldedValues(); };
-    MmasInFlight entry = state.across(loop.getInitArgs(), arguments, nullptr);
-    auto body = [&] {
-      MmasInFlight inside = entry;
-      visit(*loop.getBody(), inside);
-      return inside;
-    };
-    MmasInFlight end = iterate(entry, body, [&](const MmasInFlight &inside) {
-      return inside.across(yielded(), arguments, loop);
-    });
-    state = state.across(loop.getInitArgs(), loop.getResults(), nullptr);
-    state.join(end.across(yielded(), loop.getResults(), loop));
-  }
-
-  void visitWhile(scf::WhileOp loop, MmasInFlight &state) {
-    MmasInFlight exit;
-    auto body = [&] {
-      exit = state;
-      visit(*loop.getBeforeBody(), exit);
-      MmasInFlight inside = exit;
-      visit(*loop.getAfterBody(), inside);
-      return inside;
-    };
-    iterate(state, body, [&](const MmasInFlight &inside) { return inside.across({}, {}, loop); });
-    state = exit.across({}, {}, loop);
-  }
-
-  void visitBranches(scf::IfOp branch, MmasInFlight &state) {
-    MmasInFlight merged = branch.getElseRegion().empty() ? state : MmasInFlight();
-    for (Region &region : branch->getRegions()) {
-      if (region.empty())
-        continue;
-      MmasInFlight inside = state;
-      visit(region.front(), inside);
-      merged.join(inside.across({}, {}, branch));
-    }
-    state = merged;
-  }
-
-  bool isTrial = false;
 };
 
 struct InsertWaitsPass : impl::InsertWaitsBase<InsertWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](func::FuncOp function) {
-      WaitInserter inserter;
-      for (Block &block : function.getBody()) {
-        MmasInFlight state;
-        inserter.visit(block, state);
-      }
+      MmasInFlight state;
+      WaitInserter().visit(function.getBody(), state);
     });
   }
 };
