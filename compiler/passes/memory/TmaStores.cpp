@@ -13,10 +13,8 @@
 //        they are unordered anyway. This needs that nothing else in the kernel signals to other
 //        programs that the sums are there.
 //===-------------------------------------------------------------------------------===//
-#include "analysis/CtasPerSm.h"
 #include "analysis/LoopChannels.h"
 #include "analysis/Programs.h"
-#include "analysis/Scratch.h"
 #include "analysis/SharedPlaces.h"
 #include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
@@ -56,12 +54,6 @@ Value pointerOf(Operation *op) {
     return op->getOperand(0);
   auto atomic = dyn_cast<AtomicRmwOp>(op);
   return atomic ? atomic.getPtr() : Value();
-}
-
-/// Whether `op` is a layout conversion that is not needed once the store after it is converted.
-bool isConversionForStore(Operation *op) {
-  return isa<ConvertLayoutOp>(op) && op->hasOneUse() &&
-         isa<StoreOp, AtomicRmwOp>(*op->user_begin());
 }
 
 /// Whether `op` is an atomic sum, in a loop with MMAs, that TMA can do: it is relaxed, and its old
@@ -146,11 +138,6 @@ private:
     return target.machine().memory.elementsForTmaStore;
   }
 
-  /// Boxes are aligned, and a CTA has a reserve.
-  int64_t reservedBytes() {
-    return InstructionSet::boxAlignment + target.machine().sm.sharedReserve;
-  }
-
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
     const char *what = store.adds() ? "atomic add" : "store";
     remarkMissed(Technique::TensorMaps, what + Twine(" is not converted to TMA"),
@@ -209,12 +196,8 @@ private:
     while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
       forms.push_back(convert.getSrc());
     for (Value value : llvm::reverse(forms))
-      if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast)) {
-        TmaStoreCandidate found{store, value, std::move(*boxes), fast, std::move(*access)};
-        if (bytesWith(found, 1) + reservedBytes() > target.maxSharedBytes())
-          return refuse(store, "shared memory has no room for a part of it");
-        return found;
-      }
+      if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast))
+        return TmaStoreCandidate{store, value, std::move(*boxes), fast, std::move(*access)};
     return refuse(store, "its warps do not hold boxes of it");
   }
 
@@ -268,45 +251,26 @@ private:
 
   //===- the store itself ------------------------------------------------------------------===//
 
-  /// Bytes of scratch of all warps if that of each holds so many pieces.
-  static int64_t scratchOf(const TmaStoreCandidate &candidate, int64_t pieces) {
-    return layoutOf(candidate.value.getType()).numWarps() * pieces * candidate.boxes.shared.bytes();
-  }
-
-  /// Shared memory of a CTA if a warp's scratch holds `pieces`. In a persistent kernel, and for
-  /// sums in a loop, circular buffers are live during the store; else the store may reuse their
-  /// bytes.
+  /// Shared memory of a CTA if the scratch of a warp holds `pieces`, by the offsets that
+  /// AllocateShared would assign.
   int64_t bytesWith(const TmaStoreCandidate &candidate, int64_t pieces) {
-    int64_t stores = scratchOf(candidate, pieces), scratch = 0;
-    kernel.walk([&](Operation *op) {
-      if (isa<nv::TmaStoreOp>(op))
-        stores += scratchBytes(op);
-      else if (!isConversionForStore(op))
-        scratch = std::max(scratch, scratchBytes(op));
-    });
-    const bool buffersAreLive = programLoop(kernel) || ownLoopAround(candidate.store) != nullptr;
-    const int64_t buffers = mostLiveBufferBytes();
-    return buffersAreLive ? buffers + scratch + stores : std::max(buffers + scratch, stores);
-  }
-
-  /// The most bytes of circular buffers that are live at one time.
-  int64_t mostLiveBufferBytes() {
-    int64_t bytes = 0, most = 0;
-    kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (auto alloc = dyn_cast<nv::BufferOpInterface>(op))
-        bytes += bufferBytes(alloc.getBuffer().getType());
-      else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
-        bytes -= bufferBytes(dealloc.getBuffer().getType());
-      most = std::max(most, bytes);
-    });
-    return most;
+    Operation *store = candidate.store;
+    SharedChange change;
+    change.tmaStores[store] =
+        layoutOf(candidate.value.getType()).numWarps() * pieces * candidate.boxes.shared.bytes();
+    change.isGone = [store](Operation *op) { // also the conversion for the store
+      return isa<ConvertLayoutOp>(op) &&
+             llvm::all_of(op->getUsers(), [&](Operation *user) { return user == store; });
+    };
+    return sharedBytesWith(kernel->getParentOfType<ModuleOp>(), change);
   }
 
   /// The most pieces of scratch that do not reduce the number of CTAs per SM: with more pieces,
   /// fewer wait for the one before. The estimate was fitted with one reserve less than the SM has.
   int piecesOf(const TmaStoreCandidate &candidate) {
     auto ctas = [&](int64_t pieces) {
-      return target.maxSharedBytes() / (bytesWith(candidate, pieces) + reservedBytes());
+      const int64_t reserved = InstructionSet::boxAlignment + target.machine().sm.sharedReserve;
+      return target.maxSharedBytes() / (bytesWith(candidate, pieces) + reserved);
     };
     int pieces = static_cast<int>(candidate.boxes.regs.size());
     // A divisor of their number, so that the next program's first piece continues the rotation.
@@ -318,23 +282,11 @@ private:
     return pieces;
   }
 
-  /// Whether shared memory has room for it, by the offsets that AllocateShared would assign.
-  bool fits(const TmaStoreCandidate &candidate, int64_t pieces) {
-    Operation *store = candidate.store;
-    SharedChange change;
-    change.tmaStores[store] = scratchOf(candidate, pieces);
-    change.isGone = [store](Operation *op) { // also the conversion for the store
-      return isa<ConvertLayoutOp>(op) &&
-             llvm::all_of(op->getUsers(), [&](Operation *user) { return user == store; });
-    };
-    return sharedBytesWith(kernel->getParentOfType<ModuleOp>(), change) <= target.maxSharedBytes();
-  }
-
   /// Returns false if there is no room.
   bool convert(TmaStoreCandidate &next) {
     Location loc = next.store->getLoc();
     const int pieces = piecesOf(next);
-    if (!fits(next, pieces)) {
+    if (bytesWith(next, pieces) > target.maxSharedBytes()) {
       refuse(next.store, "shared memory has no room for what it would go through");
       return false;
     }
