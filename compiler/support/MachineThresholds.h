@@ -55,8 +55,7 @@ struct OccupancyThresholds {
   int64_t programsOfCta = 4;       ///< one-warp programs packed: an SM has more warps than CTAs
 
   int64_t stagesOfOverlap = 3;       ///< stages: two are read while a third is filled
-  int64_t barriersOfStage = 32;      ///< bytes: mbarriers per stage, aligned
-  int64_t barriersOfCta = 128;       ///< bytes: the same per CTA, before its stages are known
+  int64_t barriersOfCta = 128;       ///< bytes: mbarriers of a CTA, before its stages are known
   int64_t plentyOfShared = 16 << 10; ///< bytes per CTA that cost no other CTA
   int64_t scratchApart = 2 << 10;    ///< bytes of scratch that is not aliased, to save barriers
 };

@@ -256,48 +256,42 @@ private:
   /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,
   /// or where OverlapIterations can then run, if as many CTAs still fit on an SM.
   void addStages() {
-    CtaDemand demand{warps + 1, registersOfMmaLoops(function),
-                     scratchWithLiveBuffers(function, isPersistent())};
-    const MachineModel &machine = target.machine();
-    const int64_t keep = ctasToKeep(machine, choices.thirdCta);
-    auto hasRoom = [&](int64_t more) {
-      CtaDemand larger = demand;
-      larger.sharedBytes += more;
-      return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
-             std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
-    };
-    auto stageBytes = [&](SpecialisableLoop &specialisable) {
-      return machine.occupancy.barriersOfStage + stageBytesOf(specialisable.stagedLoads());
-    };
     findSharedBuffers();
-    for (SpecialisableLoop &specialisable : loops)
-      demand.sharedBytes +=
-          specialisable.previous ? 0 : specialisable.depth * stageBytes(specialisable);
-    for (SpecialisableLoop &specialisable : loops)
-      if (specialisable.previous)
+    for (SpecialisableLoop &specialisable : loops) {
+      if (specialisable.previous) {
         specialisable.depth = specialisable.previous->depth;
-      else if (specialisable.inFlight
-                   ? hasRoom(stageBytes(specialisable))
-                   : mayOverlap(specialisable, demand, stageBytes(specialisable))) {
-        ++specialisable.depth;
-        demand.sharedBytes += stageBytes(specialisable);
+        continue;
       }
+      const CtaDemand before = demand();
+      ++specialisable.depth;
+      const CtaDemand after = demand();
+      const bool pays = after.sharedBytes <= target.maxSharedBytes() &&
+                        (specialisable.inFlight ? keepsCtas(before, after)
+                                                : mayOverlap(specialisable, before, after));
+      specialisable.depth -= !pays;
+    }
   }
 
-  /// Whether OverlapIterations can run with `more` bytes, and these cost no CTA per SM, even
-  /// compared with CTAs whose scratch reuses the circular buffers. Registers are counted after
+  bool keepsCtas(const CtaDemand &before, const CtaDemand &after) {
+    const MachineModel &machine = target.machine();
+    return machine.ctasPerSm(after) >=
+           std::min(machine.ctasPerSm(before), ctasToKeep(machine, choices.thirdCta));
+  }
+
+  /// Whether OverlapIterations can run with the stage that is added, and it costs no CTA per SM,
+  /// even compared with CTAs whose scratch reuses the circular buffers. Registers are counted after
   /// setmaxnreg.
-  bool mayOverlap(SpecialisableLoop &specialisable, const CtaDemand &demand, int64_t more) {
-    const RegisterBudget budget{target.machine(), warps};
+  bool mayOverlap(SpecialisableLoop &specialisable, const CtaDemand &before,
+                  const CtaDemand &after) {
+    const MachineModel &machine = target.machine();
     auto ctasWith = [&](int64_t sharedBytes) {
-      return budget.mostCtas(demand.registersOfThread, target.machine().ctasByShared(sharedBytes));
+      return RegisterBudget{machine, warps}.mostCtas(after.registersOfThread,
+                                                     machine.ctasByShared(sharedBytes));
     };
-    const int64_t now = demand.sharedBytes + invariantBytes(),
-                  withoutScratch = now - scratchWithLiveBuffers(function, isPersistent());
-    return specialisable.depth + 1 == target.machine().occupancy.stagesOfOverlap &&
+    return specialisable.depth == machine.occupancy.stagesOfOverlap &&
            hasRegistersForOverlap(specialisable.loop, target, warps) &&
-           now + more <= target.maxSharedBytes() &&
-           ctasWith(now + more) >= ctasWith(withoutScratch);
+           ctasWith(after.sharedBytes) >=
+               ctasWith(before.sharedBytes - scratchWithLiveBuffers(function, isPersistent()));
   }
 
   /// Shared memory of loop-invariant operands.
