@@ -8,9 +8,9 @@
 //        fragments stay in their threads. Otherwise the part of each warp is as square as possible,
 //        which minimises shared-memory reads. wgmma reads fp32 from shared memory contiguous along
 //        K alone, and A also from registers. So A in another order goes through registers, and B in
-//        another order becomes the A of the transposed dot, C^T = B^T A^T (tryWgmmaOfFp32). A
-//        number of rows that does not fill warp groups, such as 80, also takes the transposed dot,
-//        if a loop accumulates (tryTransposedWgmma).
+//        another order becomes the A of the transposed dot, C^T = B^T A^T. A number of rows that
+//        does not fill warp groups, such as 80, also takes the transposed dot, if a loop
+//        accumulates (tryWgmmaInOrder).
 //===--------------------------------------------------------------------------===//
 #include "ir/FindOps.h"
 #include "ir/Remarks.h"
@@ -225,35 +225,6 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
                       run);
 }
 
-/// Selects wgmma for `dot`, or for the transposed dot, which then replaces it. The right operand
-/// must be contiguous along K, so it is the one that is cheaper to bring into that order: B of the
-/// plain dot, A^T of the transposed one. The left operand is read from shared memory if it is
-/// contiguous along K, else it goes through registers. If neither is contiguous along K, the
-/// smaller one is transposed on its way into shared memory.
-Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t numWarps,
-                      const AxisInfoAnalysis &axes) {
-  const bool across[] = {orderOf(axes, dot, 0) == OperandOrder::AcrossK,
-                         orderOf(axes, dot, 1) == OperandOrder::AcrossK};
-  const int64_t plainCost = across[1] ? shape.n : 0, transposedCost = across[0] ? shape.m : 0;
-  Choice refused = "";
-  for (const bool transposes : {transposedCost < plainCost, transposedCost >= plainCost}) {
-    DotShape own = shape;
-    if (transposes)
-      std::swap(own.m, own.n);
-    Choice choice = tryWgmma(dot, own, target, numWarps, OperandOrder::AlongK);
-    if (const auto *mma = std::get_if<MmaAttr>(&choice)) {
-      if (transposes)
-        dot = transposeDot(dot);
-      return MmaAttr::get(dot.getContext(), mma->getKind(), mma->getM(), mma->getN(), mma->getK(),
-                          mma->getWarpsM(), mma->getWarpsN(), mma->getRun(),
-                          /*pairedRows=*/across[transposes ? 1 : 0]);
-    }
-    if (!transposes)
-      refused = choice; // the reason, in terms of what was written
-  }
-  return refused;
-}
-
 /// Divides numWarps between M and N; the part of a warp stays at least one instruction if it can.
 Warps squareWarps(const DotShape &whole, int64_t numWarps, int64_t minM, int64_t minN) {
   const OddParts parts(whole, numWarps, minM, minN);
@@ -374,30 +345,46 @@ bool carriesAccumulatorAlone(DotOp dot) {
          loop.getTiedLoopYieldedValue(acc)->get() == dot.getResult();
 }
 
-/// Tries the transposed dot, which then replaces `dot`: rows that do not fill warp groups may be
-/// its columns. Powers of two stay as they are.
-Choice tryTransposedWgmma(DotOp &dot, DotShape shape, const Selection &by, Choice plain) {
-  if (shape.fillsHull() || shape.m % 64 == 0 || !shape.isMatrix || !carriesAccumulatorAlone(dot))
-    return plain;
-  std::swap(shape.m, shape.n);
-  Choice choice = tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 0));
-  if (!std::holds_alternative<MmaAttr>(choice))
-    return plain; // the reason, in terms of what was written
-  dot = transposeDot(dot);
-  return choice;
+/// Whether rows that do not fill warp groups can become the columns of the transposed dot. Powers of
+/// two stay as they are.
+bool hasOddRows(DotOp dot, const DotShape &shape) {
+  return !shape.fillsHull() && shape.m % 64 != 0 && shape.isMatrix && carriesAccumulatorAlone(dot);
 }
 
+/// Selects wgmma for `dot`, or for the transposed dot, which then replaces it. The right operand of
+/// fp32 must be contiguous along K, so it is the one that is cheaper to bring into that order: B of
+/// the plain dot, A^T of the transposed one. The left operand is read from shared memory if it is
+/// contiguous along K, else it goes through registers. If neither is contiguous along K, the
+/// smaller one is transposed on its way into shared memory.
 Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
+  const bool isFp32 = shape.operand.isF32() && shape.isMatrix;
   if (!by.options.wgmma)
     return "it is switched off";
-  if (!shape.operand.isF32() || !shape.isMatrix) {
-    Choice plain = tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 1));
-    return std::holds_alternative<MmaAttr>(plain) ? plain
-                                                  : tryTransposedWgmma(dot, shape, by, plain);
-  }
-  if (by.options.fp32OnMmaSync)
+  if (isFp32 && by.options.fp32OnMmaSync)
     return "its operands do not fit into shared memory";
-  return tryWgmmaOfFp32(dot, shape, by.target, by.numWarps, by.axes);
+  const OperandOrder orders[] = {orderOf(by.axes, dot, 0), orderOf(by.axes, dot, 1)};
+  auto isAcross = [&](unsigned operand) { return orders[operand] == OperandOrder::AcrossK; };
+  const bool transposedFirst = isFp32 && (isAcross(0) ? shape.m : 0) < (isAcross(1) ? shape.n : 0);
+  Choice refused = "";
+  for (const bool transposes : {transposedFirst, !transposedFirst}) {
+    if (transposes && !isFp32 && !hasOddRows(dot, shape))
+      continue;
+    DotShape own = shape;
+    if (transposes)
+      std::swap(own.m, own.n);
+    Choice choice = tryWgmma(dot, own, by.target, by.numWarps,
+                             isFp32 ? OperandOrder::AlongK : orders[transposes ? 0 : 1]);
+    if (const auto *mma = std::get_if<MmaAttr>(&choice)) {
+      if (transposes)
+        dot = transposeDot(dot);
+      return MmaAttr::get(dot.getContext(), mma->getKind(), mma->getM(), mma->getN(), mma->getK(),
+                          mma->getWarpsM(), mma->getWarpsN(), mma->getRun(),
+                          /*pairedRows=*/isFp32 && isAcross(transposes ? 1 : 0));
+    }
+    if (!transposes)
+      refused = choice; // the reason, in terms of what was written
+  }
+  return refused;
 }
 
 /// `noWgmma` becomes the reason why another instruction is taken.
