@@ -124,10 +124,11 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   let options = [Option<"inPlace", "in-place", "bool", "false", "dots outside of loops have no buffers that are not required">];
 }
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
-  let summary = "Keep an operand that several loops read in one buffer";
+  let summary = "Keep an operand that several MMAs or loops read in one buffer";
   let description = [{
-    Such as the queries of causal attention, whose first loop visits the tiles left of the diagonal, and whose second those on it. Without it the
-    operand is held in registers over the first loop, and stored once more.
+    A load that several MMAs of a loop read; or the queries of causal attention, whose first loop visits the tiles left of the diagonal, and whose
+    second those on it. Without it each MMA stores the load into a buffer of its own, which is not prefetched, and the queries are held in
+    registers over the first loop, and stored once more.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -1,7 +1,8 @@
-// An operand that two loops read stays in one buffer.
+// An operand that two loops read stays in one buffer, and so does a load that two MMAs of a loop read.
 // RUN: pantile-opt %s -nv-share-operands | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!turned = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[0, 1], 128>>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
@@ -68,5 +69,38 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
     }
     nv.dealloc %again : !stage
     return %second : !tile
+  }
+
+  // The second MMA sees the tile transposed.
+  // CHECK-LABEL: @read_twice
+  // CHECK: scf.for
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %{{.*}}, %[[X]]
+  // CHECK-NOT: nv.local_store
+  // CHECK: nv.wgmma %{{.*}}, %[[X]]
+  // CHECK: %[[T:.*]] = nv.buffer_trans %[[X]]
+  // CHECK: nv.wgmma %{{.*}}, %[[T]]
+  // CHECK: nv.dealloc %[[X]]
+  func.func @read_twice(%from: tensor<64x64x!tile.ptr<f16>, #acc>, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = tile.load %from : tensor<64x64x!tile.ptr<f16>, #acc> -> !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %s mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      %transposed = nv.buffer_trans %again : !stage -> !turned
+      nv.fence_async
+      %second = nv.wgmma %left, %transposed, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !turned, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
   }
 }

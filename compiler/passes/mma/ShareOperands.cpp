@@ -1,18 +1,21 @@
-//===- ShareOperands.cpp - one buffer for an operand that several loops read --------------===//
-// Needs: StageOperands ran: a loop-invariant operand is stored into a buffer before the loop, which
-//        is freed after it.
-// Gives: consecutive loops, such as the two of causal attention, read one buffer. The tile is not
-//        held in registers over the first loop, only to be stored again for the second.
-// How:   of the stores of one value into buffers of one type the first stays, and its buffer lives
-//        until the last reader. Only where no operation in between needs shared memory, so that a
-//        CTA takes no more of it than before.
+//===- ShareOperands.cpp - one buffer for an operand that several MMAs read ---------------===//
+// Needs: StageOperands ran: each MMA has a buffer of its own for each operand. That of a
+//        loop-invariant operand is stored before the loop and freed after it.
+// Gives: MMAs of a loop that read one load share its buffer. So do consecutive loops, such as the
+//        two of causal attention, that read one tile: it is not held in registers over the first
+//        loop, only to be stored again for the second.
+// How:   buffers of one value hold the same bytes if their types agree: a transposed operand is a
+//        view. The first buffer stays, and lives until its last reader: not over a buffer of
+//        another type for the same value. Between loops only where no
+//        operation needs shared memory, so that a CTA takes no more of it than before.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
 #include "analysis/Scratch.h"
 #include "ir/FindOps.h"
 #include "ir/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/ShareBuffers.h"
 
 using namespace mlir;
 
@@ -21,27 +24,46 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// The buffer of an operand that loops read; all but `end` in the order of the block.
+/// The buffer of an operand, which only `store` fills; all but `end` in the order of the block.
 struct Operand {
   nv::AllocOp alloc;
   nv::LocalStoreOp store;
-  nv::FenceAsyncOp fence;
+  nv::FenceAsyncOp fence; ///< of an operand that loops read; null if MMAs of the block read it
   Operation *end;
 };
+
+/// Whether `store` is for MMAs of the loop that loads its tile.
+bool isOfIteration(nv::LocalStoreOp store) {
+  auto load = store.getValue().getDefiningOp<LoadOp>();
+  return load && isa<scf::ForOp>(store->getParentOp()) && load->getBlock() == store->getBlock() &&
+         llvm::all_of(load->getUsers(), [&](Operation *user) {
+           return isa<nv::LocalStoreOp>(user) && user->getBlock() == store->getBlock();
+         });
+}
 
 std::optional<Operand> operandOf(nv::LocalStoreOp store) {
   auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
   auto fence = dyn_cast_or_null<nv::FenceAsyncOp>(store->getNextNode());
-  Operation *end = alloc ? deallocOf(alloc) : nullptr;
-  auto isInLoop = [&](Operation *user) {
-    return user->getBlock() != store->getBlock() && !isa<nv::LocalStoreOp>(user);
-  };
-  const bool isOperand = fence && end && alloc->getBlock() == store->getBlock() &&
-                         end->getBlock() == store->getBlock() &&
-                         llvm::all_of(alloc->getUsers(), [&](Operation *user) {
-                           return user == store || user == end || isInLoop(user);
-                         });
-  return isOperand ? std::optional(Operand{alloc, store, fence, end}) : std::nullopt;
+  if (!alloc || alloc->getBlock() != store->getBlock())
+    return std::nullopt;
+  Operation *end = nullptr;
+  bool isReadHere = false, isReadInside = false;
+  const bool isOwn = forEachUse(alloc, [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    const bool isHere = user->getBlock() == store->getBlock();
+    if (user == store)
+      return true;
+    if (isHere && isa<nv::DeallocOp>(user))
+      end = user;
+    else
+      (isHere ? isReadHere : isReadInside) = true;
+    return !isa<nv::LocalStoreOp>(user);
+  });
+  if (isReadInside ? isReadHere || !fence : !isOfIteration(store))
+    return std::nullopt;
+  return isOwn && end
+             ? std::optional(Operand{alloc, store, isReadInside ? fence : nv::FenceAsyncOp(), end})
+             : std::nullopt;
 }
 
 bool takesShared(Operation *op) {
@@ -60,22 +82,40 @@ bool isFreeBetween(const Operand &first, const Operand &second) {
   return true;
 }
 
+/// Whether the buffers hold the same bytes if their stores are of one value.
+bool canShare(const Operand &kept, const Operand &other) {
+  nv::AllocOp alloc = kept.alloc, otherAlloc = other.alloc;
+  return alloc.getType() == otherAlloc.getType() && isRounded(alloc) == isRounded(otherAlloc) &&
+         (!other.fence || isFreeBetween(kept, other));
+}
+
+/// Makes the readers of `other` read `kept`, which then lives until the last of them. What is done
+/// to `other` before, a store or a rounding, was done to `kept` alike.
+void merge(Operand &kept, Operand &other) {
+  if (kept.end->isBeforeInBlock(other.end))
+    kept.end->moveBefore(other.end);
+  if (other.fence)
+    other.fence.erase();
+  for (Operation *user : llvm::make_early_inc_range(other.alloc->getUsers()))
+    if (isa<nv::DeallocOp, nv::LocalStoreOp, nv::RoundBufferOp>(user))
+      user->erase();
+  other.alloc.replaceAllUsesWith(kept.alloc.getResult());
+  other.alloc.erase();
+}
+
 void shareIn(Block &block) {
   SmallVector<Operand> kept;
   for (auto store : llvm::make_early_inc_range(block.getOps<nv::LocalStoreOp>())) {
     auto operand = operandOf(store);
     if (!operand)
       continue;
-    auto *same = llvm::find_if(kept, [&](Operand &other) {
-      return other.store.getValue() == store.getValue() &&
-             other.alloc.getType() == operand->alloc.getType() && isFreeBetween(other, *operand);
+    auto last = llvm::find_if(llvm::reverse(kept), [&](Operand &other) {
+      return other.store.getValue() == operand->store.getValue();
     });
-    if (same == kept.end()) {
+    if (last != kept.rend() && canShare(*last, *operand))
+      merge(*last, *operand);
+    else
       kept.push_back(*operand);
-    } else {
-      operand->fence.erase();
-      mergeBuffers(same->alloc, operand->alloc);
-    }
   }
 }
 

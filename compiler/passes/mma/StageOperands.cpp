@@ -8,7 +8,6 @@
 //           vectors run across K, and its threads are not those of the instruction: ldmatrix then
 //           transposes it. With option `in-place`, for kernels whose buffers do not fit together,
 //           such operands outside of loops get no buffers.
-//        4. Dots of a loop that read one load share a buffer.
 // How:   1. An operand is traced through conversions and transposes to its source value.
 //        2. The source is stored in its own order: fastest dimension first, widest swizzle. The
 //           transposes become views of the buffer.
@@ -33,7 +32,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/ShareBuffers.h"
 #include "support/MachineModel.h"
 
 using namespace mlir;
@@ -363,7 +361,6 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
         stageFma(dot);
     }
     eraseUnusedViews();
-    getOperation().walk([](scf::ForOp loop) { shareStagedBuffers(loop); });
   }
 
 private:
