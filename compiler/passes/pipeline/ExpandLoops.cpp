@@ -70,7 +70,7 @@ public:
     } else {
       scf::IfOp branch = branchOfIterations();
       runIteration(loop.getLowerBound(), [](int stage) { return stage == 0; });
-      scf::YieldOp::create(b, loc, copies == 1 ? loopOverRest() : loopOverPairs());
+      scf::YieldOp::create(b, loc, loopOverRest());
       loop.replaceAllUsesWith(branch.getResults());
     }
     loop.erase();
@@ -359,24 +359,6 @@ private:
     return arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
   }
 
-  SmallVector<Value> loopOverRest() {
-    Value step = arith::MinUIOp::create(b, loc, restOfBounds(), loop.getStep());
-    Value second = arith::AddIOp::create(b, loc, loop.getLowerBound(), step);
-    auto rest = scf::ForOp::create(b, loc, second, loop.getUpperBound(), loop.getStep(),
-                                   carriedValues(), nullptr, loop.getUnsignedCmp());
-    {
-      OpBuilder::InsertionGuard guard(b);
-      enter(rest);
-      setCarried(rest.getRegionIterArgs());
-      isFirstCopy = true;
-      runIteration(rest.getInductionVar(), isAny);
-      isFirstCopy = false;
-      scf::YieldOp::create(b, loc, carriedValues());
-    }
-    setCarried(rest.getResults());
-    return finish();
-  }
-
   Value number(int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(loop.getStep().getType(), value));
   }
@@ -387,30 +369,41 @@ private:
     return arith::DivUIOp::create(b, loc, last, loop.getStep());
   }
 
-  SmallVector<Value> loopOverPairs() {
-    Value count = countRest();
-    Value pairs = arith::ShRUIOp::create(b, loc, count, number(1));
-    Value second = arith::AddIOp::create(b, loc, loop.getLowerBound(), loop.getStep());
+  /// Runs stage 0 of all iterations but the first one, and stage 1 of the ones before. With two
+  /// copies of the body it counts pairs of iterations, and carries their counter.
+  SmallVector<Value> loopOverRest() {
+    const bool inPairs = copies == 2;
+    Value count = inPairs ? countRest() : Value(), step = loop.getStep();
+    Value pairs = inPairs ? arith::ShRUIOp::create(b, loc, count, number(1)) : Value();
+    Value most = inPairs ? step : arith::MinUIOp::create(b, loc, restOfBounds(), step);
+    Value second = arith::AddIOp::create(b, loc, loop.getLowerBound(), most);
     SmallVector<Value> inits = carriedValues();
-    inits.push_back(second);
-    auto rest = scf::ForOp::create(b, loc, number(0), pairs, number(1), inits);
+    if (inPairs)
+      inits.push_back(second);
+    auto rest = inPairs ? scf::ForOp::create(b, loc, number(0), pairs, number(1), inits)
+                        : scf::ForOp::create(b, loc, second, loop.getUpperBound(), step, inits,
+                                             nullptr, loop.getUnsignedCmp());
     {
       OpBuilder::InsertionGuard guard(b);
       enter(rest);
-      rest->setAttr(names::unrolled, b.getI32IntegerAttr(2));
-      setCarried(rest.getRegionIterArgs().drop_back());
-      Value counter = rest.getRegionIterArgs().back();
-      for (int copy = 0; copy < 2; ++copy) {
+      if (inPairs)
+        rest->setAttr(names::unrolled, b.getI32IntegerAttr(2));
+      setCarried(rest.getRegionIterArgs().take_front(carried.size()));
+      Value counter = inPairs ? rest.getRegionIterArgs().back() : rest.getInductionVar();
+      for (int copy = 0; copy < copies; ++copy) {
         isFirstCopy = copy == 0;
         runIteration(counter, isAny);
-        counter = arith::AddIOp::create(b, loc, counter, loop.getStep());
+        if (inPairs)
+          counter = arith::AddIOp::create(b, loc, counter, step);
       }
+      isFirstCopy = false;
       SmallVector<Value> next = carriedValues();
-      next.push_back(counter);
+      if (inPairs)
+        next.push_back(counter);
       scf::YieldOp::create(b, loc, next);
     }
-    setCarried(rest.getResults().drop_back());
-    return finishOdd(count, rest.getResults().back());
+    setCarried(rest.getResults().take_front(carried.size()));
+    return inPairs ? finishOdd(count, rest.getResults().back()) : finish();
   }
 
   /// Creates the epilogue, twice: in one branch after the iteration at `counter`, which remains if
