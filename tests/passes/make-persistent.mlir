@@ -99,11 +99,11 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// The grid stays the user's, and so does its order: a program of the third axis.
+// The grid stays the user's, and so does its order: a program of the third axis. What all programs compute alike precedes them.
 // CHECK-LABEL: @asks_the_grid
+// CHECK: tile.num_programs 1
 // CHECK: scf.for %[[PROGRAM:.*]] =
-// CHECK-DAG: nv.program_at %[[PROGRAM]], 2
-// CHECK-DAG: tile.num_programs 1
+// CHECK: nv.program_at %[[PROGRAM]], 2
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #layout1 = #tile.layout<[64], reg = [[16], [32]], lane = [[0], [0], [0], [1], [2]], warp = [[4], [8]]>
 #layout2 = #tile.layout<[64], reg = [[1], [2], [4]], lane = [[8], [16], [32], [0], [0]], warp = [[0], [0]]>

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -31,7 +32,7 @@ bool isPersistent(nv::CandidateAttr chosen) {
 }
 
 /// Puts the body of the kernel into a loop over program numbers, from the CTA's number in steps of
-/// the number of CTAs.
+/// the number of CTAs. What all programs compute alike moves before it.
 void wrap(func::FuncOp kernel) {
   Block &entry = kernel.getBody().front();
   Location loc = kernel.getLoc();
@@ -55,6 +56,7 @@ void wrap(func::FuncOp kernel) {
       own.replaceAllUsesWith(at.getResult());
       own.erase();
     });
+  moveLoopInvariantCode(loop);
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {

@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -142,49 +141,27 @@ int64_t bandOf(const OutputTiles &tiles, const MachineModel &machine) {
   return std::max<int64_t>(elements / (tiles.rows.isFast() ? tiles.height : tiles.width), 1);
 }
 
-/// `value` as computed before the loop, at the insertion point of `b`, with clones of operations in
-/// `body`. None where it differs between programs, or does not come from scalars alone.
-Value hoisted(OpBuilder &b, Value value, Block *body, IRMapping &copies) {
-  if (Value known = copies.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != body)
-    return body->getParentOp()->isAncestor(value.getParentRegion()->getParentOp()) ? Value()
-                                                                                   : value;
-  if (isa<nv::ProgramAtOp>(op) || op->getNumRegions() != 0 || !isPure(op) ||
-      !value.getType().isInteger())
-    return Value();
-  for (Value operand : op->getOperands())
-    if (!hoisted(b, operand, body, copies))
-      return Value();
-  Operation *copy = b.clone(*op, copies);
-  return copy->getResult(cast<OpResult>(value).getResultNumber());
-}
-
-/// The number of tiles along the fast and the slow index; none where it cannot be computed before
-/// the loop.
-std::optional<std::pair<Value, Value>> extentsOf(OpBuilder &b, Block *body, const GridIndex &fast) {
+/// The number of tiles along the fast and the slow index; none where it differs between programs.
+std::optional<std::pair<Value, Value>> extentsOf(OpBuilder &b, scf::ForOp programs,
+                                                 const GridIndex &fast) {
   Location loc = b.getUnknownLoc();
   auto alongAxis = [&](uint32_t axis) -> Value {
     return NumProgramsOp::create(b, loc, b.getI32Type(), axis);
   };
   if (fast.kind == GridIndex::Kind::Axis)
     return std::pair(alongAxis(0), alongAxis(1));
-  IRMapping copies;
-  Value width = hoisted(b, fast.width, body, copies);
-  if (!width)
+  if (!programs.isDefinedOutsideOfLoop(fast.width))
     return std::nullopt;
-  return std::pair(width, Value(arith::DivUIOp::create(b, loc, alongAxis(0), width)));
+  return std::pair(fast.width, Value(arith::DivUIOp::create(b, loc, alongAxis(0), fast.width)));
 }
 
 bool order(scf::ForOp programs, const OutputTiles &tiles) {
-  Block *body = programs.getBody();
   OpBuilder b(programs);
-  auto extents = extentsOf(b, body, tiles.fast());
+  auto extents = extentsOf(b, programs, tiles.fast());
   if (!extents)
     return false;
   Value index = programs.getInductionVar();
-  b.setInsertionPointToStart(body);
+  b.setInsertionPointToStart(programs.getBody());
   auto ordered =
       nv::RasterProgramOp::create(b, programs.getLoc(), b.getI32Type(), index, extents->first,
                                   extents->second, bandOf(tiles, machineOf(programs)));

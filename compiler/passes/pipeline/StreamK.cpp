@@ -30,7 +30,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerPartition.h"
@@ -51,7 +50,7 @@ class Splitter {
 public:
   Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
       : kernel(kernel), b(kernel.getContext()), programs(programs), loop(found.loop),
-        mma(found.mma), accumulator(found.accumulator), bounds(found.bounds) {}
+        mma(found.mma), accumulator(found.accumulator) {}
 
   /// Returns the bytes of a partial tile.
   int64_t run() {
@@ -96,17 +95,12 @@ private:
   }
 
   Value countIterationsOfTile(Numbers &n) {
-    IRMapping outside;
-    for (Operation &op : llvm::make_early_inc_range(*programs.getBody()))
-      if (bounds.contains(&op))
-        b.clone(op, outside);
-    auto bound = [&](Value value) { return outside.lookupOrDefault(value); };
-    Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound());
+    Value begin = loop.getLowerBound(), end = loop.getUpperBound();
     const auto isBefore =
         loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
     Value any = arith::CmpIOp::create(b, programs.getLoc(), isBefore, begin, end);
     // The length is below 2^32, and more than a signed number holds where the loop begins below 0.
-    Value others = n.div(n.sub(n.sub(end, begin), n.of(1)), bound(loop.getStep()));
+    Value others = n.div(n.sub(n.sub(end, begin), n.of(1)), loop.getStep());
     return n.pick(any, n.add(others, n.of(1)), n.of(0));
   }
 
@@ -279,7 +273,6 @@ private:
   scf::ForOp programs, loop;
   nv::AsyncMmaOpInterface mma;
   const unsigned accumulator;
-  const llvm::SetVector<Operation *> bounds;
   Value firstPeer;
   int64_t bytes = 0;
 };

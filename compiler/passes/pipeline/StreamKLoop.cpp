@@ -78,19 +78,19 @@ private:
       if (Operation *culprit = findOp(&op, isBound))
         return refuse(found.loop, "what precedes it would be run more than once", culprit);
     }
-    return findBounds() || refuse(found.loop, "its bounds depend on the program");
+    return areBoundsCommon() || refuse(found.loop, "its bounds depend on the program");
   }
 
-  bool findBounds() {
+  /// What computes them in the program itself moves before it where MakePersistent runs.
+  bool areBoundsCommon() {
     scf::ForOp loop = found.loop;
     bool areCommon = true;
     traceBack({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}, [&](Value next) {
       if (isKernelArgument(next) || next.getParentBlock() != &body)
         return false;
       Operation *op = next.getDefiningOp();
-      areCommon &=
-          op && op->getNumRegions() == 0 && isPure(op) && !isa<ProgramIdOp, nv::ProgramAtOp>(op);
-      found.bounds.insert(op);
+      areCommon &= !programLoop(kernel) && op && op->getNumRegions() == 0 && isPure(op) &&
+                   !isa<ProgramIdOp>(op);
       return areCommon;
     });
     return areCommon;

@@ -8,15 +8,13 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "passes/pipeline/SpecialisableLoops.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace pantile {
 
 struct StreamKLoop {
   mlir::scf::ForOp loop;
   nv::AsyncMmaOpInterface mma;
-  unsigned accumulator = 0;                  ///< which of the values that the loop carries it is
-  llvm::SetVector<mlir::Operation *> bounds; ///< of the program: the loop's bounds come from them
+  unsigned accumulator = 0; ///< which of the values that the loop carries it is
 };
 
 /// The loop of `kernel` that obeys the rules, but for those of TMA.
