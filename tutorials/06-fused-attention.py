@@ -278,10 +278,6 @@ def queries_kernel(
 # Tiles, warps and stages, found by measuring on an H200. `num_stages` says how many tiles of the
 # loop are in flight: while one is multiplied, the next are on their way from memory.
 
-KEYS = {
-    64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3),
-    128: dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=2),
-}
 QUERIES = {
     64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2),
     128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=3),
@@ -295,6 +291,13 @@ def empty(like, *shape, dtype=None):
             shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device
         )
     return np.empty(shape, dtype or like.dtype)
+
+
+def key_blocks(depth, causal):
+    """Large tiles read the queries less often; of small ones fewer elements are masked."""
+    if causal and depth == 64:
+        return dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3)
+    return dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=3 if depth == 64 else 2)
 
 
 def forward_blocks(length, depth, causal):
@@ -322,7 +325,7 @@ def attention_forward(q, k, v, causal, scale, config=None):
 def attention_backward(g, q, k, v, o, lse, causal, scale, keys=None, queries=None):
     """The gradients of q, k and v."""
     heads, length, depth = q.shape
-    keys, queries = keys or KEYS[depth], queries or QUERIES[depth]
+    keys, queries = keys or key_blocks(depth, causal), queries or QUERIES[depth]
     dq, dk, dv = (empty(q, *q.shape) for _ in range(3))
     delta = empty(q, heads, length, dtype="float32")
     delta_kernel[(heads * length // 64,)](o, g, delta, DEPTH=depth, BLOCK=64)
