@@ -18,13 +18,15 @@ public:
   void visit(mlir::Region &region, State &state) {
     for (mlir::Block &block : region)
       for (mlir::Operation &op : llvm::make_early_inc_range(block)) {
+        const bool hasRegions = op.getNumRegions() != 0;
         visitOp(&op, state);
-        visitRegions(&op, state);
+        if (hasRegions)
+          visitRegions(&op, state);
       }
   }
 
 protected:
-  /// The effect of `op` itself, without that of its regions.
+  /// The effect of `op` itself, without that of its regions. May erase it if it has none.
   virtual void visitOp(mlir::Operation *op, State &state) = 0;
 
   /// `state` after control enters or leaves a region: each value of `from` becomes that of `to` at
