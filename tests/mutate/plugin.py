@@ -32,10 +32,11 @@ def pytest_configure(config):
 
 def plant(entry):
     """Add `entry` to the passes of every compilation; so it is part of the key in the cache of kernels."""
-    from pantile.backends import options
-    from pantile.compiler import compiler
+    from pantile.backends import options as backend
+    from pantile.compiler import kernel
+    from pantile.compiler import options as launch
 
-    original = options.library_options
+    original = backend.library_options
 
     def with_mistake(target, given):
         result = original(target, given)
@@ -43,7 +44,8 @@ def plant(entry):
             result.enabled_passes = result.enabled_passes | {entry}
         return result
 
-    options.library_options = compiler.library_options = with_mistake
+    for module in (backend, kernel, launch):
+        module.library_options = with_mistake
 
 
 @pytest.hookimpl(trylast=True)

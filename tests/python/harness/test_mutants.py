@@ -201,6 +201,18 @@ def test_a_pass_makes_the_mistake_that_is_planted():
     assert far.asm["ptx"] == plain.asm["ptx"]
 
 
+@needs_emulator
+@pytest.mark.parametrize("kind", ["short-ring", "far-prefetch"])
+def test_launches_have_the_mistake_that_is_planted(kind):
+    """The plugin reaches the compilations of launches, too: a test of dots in a loop notices."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.mutate.plugin"]
+    command += ["--plant", planted("nv-schedule-loops", kind), "-k", "emulated-3-0-160"]
+    command += ["tests/python/passes/test_mma_in_flight.py::test_registers_and_proxy"]
+    environment = {**os.environ, "PANTILE_EMULATE": "1", "PANTILE_EMULATED_TARGET": "sm_80"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert "a race" in done.stdout and "1 failed" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "entry, message",
     [
