@@ -5,9 +5,9 @@
 //        two of causal attention, that read one tile: it is not held in registers over the first
 //        loop, only to be stored again for the second.
 // How:   buffers of one value hold the same bytes if their types agree: a transposed operand is a
-//        view. The first buffer stays, and lives until its last reader: not over a buffer of
-//        another type for the same value. Between loops only where no
-//        operation needs shared memory, so that a CTA takes no more of it than before.
+//        view. The first buffer stays, and lives until its last reader: not over a buffer of another
+//        type for the same value. Between loops only where no operation needs shared memory, so that
+//        a CTA takes no more of it than before.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/Scratch.h"
