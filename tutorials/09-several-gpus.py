@@ -171,29 +171,34 @@ def gemm_tile(
 
 
 @triton.jit
-def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Offsets and mask of the tile (m, n) in a matrix of `rows` rows of N."""
+def places(m, n, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Offsets and mask of the tile (m, n) in a matrix of M×N."""
     row = m * BLOCK_M + tl.arange(0, BLOCK_M)
     column = n * BLOCK_N + tl.arange(0, BLOCK_N)
-    mask = (row < rows)[:, None] & (column < N)[None, :]
+    mask = (row < M)[:, None] & (column < N)[None, :]
     return row[:, None] * N + column[None, :], mask
 
 
-# Programs take the tiles by groups of columns, so that B, which all ranks' rows need, comes once from
-# memory and then from the L2 cache; in a group, the rows of rank `first` come first.
+# Programs take the tiles by groups of columns, so that B, which all rows need, comes once from
+# memory and then from the L2 cache; in a group, the rows of block `first` come first. Blocks are of
+# the rows of all ranks, so for few rows, a block has the rows of several ranks, its *owners*.
 
 
 @triton.jit
-def tile_of(
-    index, first, rows, N, RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
-):
-    """Owner, row and column of a tile of a matrix of which each rank owns `rows` rows."""
-    tiles_m, tiles_n, group = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N), 16
-    start = index // (group * tiles_m * RANKS) * group
+def tile_of(index, first, blocks, N, BLOCK_N: tl.constexpr):
+    """Row and column of a tile, in blocks; there are `blocks` blocks of rows."""
+    tiles_n, group = tl.cdiv(N, BLOCK_N), 16
+    start = index // (group * blocks) * group
     columns = tl.minimum(tiles_n - start, group)
-    index %= group * tiles_m * RANKS
-    owner = (first + index // (tiles_m * columns)) % RANKS
-    return owner, index % tiles_m, start + index // tiles_m % columns
+    index %= group * blocks
+    return (first + index // columns) % blocks, start + index % columns
+
+
+@triton.jit
+def owners_of(m, rows, RANKS: tl.constexpr, BLOCK_M: tl.constexpr):
+    """The first and the last rank that owns rows of block m; each rank owns `rows` rows."""
+    end = tl.minimum((m + 1) * BLOCK_M, RANKS * rows)
+    return m * BLOCK_M // rows, (end - 1) // rows
 
 
 # %%
@@ -202,9 +207,9 @@ def tile_of(
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. A tile could read them where they are, but every column of tiles would read them over
 # the link, as the L2 cache does not keep another GPU's memory. So the programs that start first, the
-# *copiers*, copy them to this rank's half, each a part of every block of rows, and set a flag for
-# each. Other programs compute a tile: of the rank's own rows first, while the others' are copied,
-# then of those, when the flags of their block are set.
+# *copiers*, store this rank's rows to the halves of all ranks, each a part of every block of rows,
+# and set a flag for each. Other programs compute a tile, when the flags of its block are set: of the
+# rank's own rows first, while the others' are on their way.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
@@ -214,54 +219,46 @@ COPIERS, PIECE = tl.constexpr(32), tl.constexpr(16384)  # programs; numbers at a
 
 
 @triton.jit
-def flags_of(pads_ptr, rank, block, RANKS: tl.constexpr):
-    """The copiers' flags of a block of rows, after the slots of both epochs."""
-    return tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32)) + 2 * RANKS + block * COPIERS
-
-
-@triton.jit
 def copy_rows(
-    part, whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K,
+    part, a_ptr, halves_ptr, pads_ptr, rank, epoch, rows, K,
     RANKS: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """Copy a part of each block of the other ranks' rows, and set its flag."""
-    blocks = tl.cdiv(rows, BLOCK_M)
-    tell(pads_ptr, epoch % 2, rank, tl.arange(0, RANKS), epoch, RANKS)
-    for i in range(1, RANKS):
-        owner = (rank + i) % RANKS
-        shard = tl.cast(owner, tl.int64) * blocks * BLOCK_M * K
-        theirs = tl.load(shards_ptr + owner).to(tl.pointer_type(whole_ptr.dtype.element_ty))
-        theirs = tl.multiple_of(theirs, 16) + shard
-        wait_for(pads_ptr, epoch % 2, rank, owner, epoch, RANKS)
-        for m in range(blocks):
-            end = tl.minimum((m + 1) * BLOCK_M, rows) * K
-            for start in range(m * BLOCK_M * K + part * PIECE, end, COPIERS * PIECE):
-                at = start + tl.arange(0, PIECE)
-                tl.store(whole_ptr + shard + at, tl.load(theirs + at, at < end), at < end)
-            flag = flags_of(pads_ptr, rank, owner * blocks + m, RANKS) + part
-            tl.atomic_store(flag, epoch, sem="release", scope="gpu")
+    """Copy a part of each block of this rank's rows to all ranks, and set its flag there."""
+    first, end, blocks = rank * rows, (rank + 1) * rows, tl.cdiv(RANKS * rows, BLOCK_M)
+    for m in range(first // BLOCK_M, tl.cdiv(end, BLOCK_M)):
+        top = tl.maximum(m * BLOCK_M, first) - first
+        bottom = tl.minimum((m + 1) * BLOCK_M, end) - first
+        share = tl.cdiv((bottom - top) * K // 16, COPIERS) * 16
+        begin, stop = top * K + part * share, tl.minimum(top * K + (part + 1) * share, bottom * K)
+        for start in range(begin, stop, PIECE):
+            at = start + tl.arange(0, PIECE)
+            piece = tl.load(a_ptr + at, at < stop)
+            for i in range(RANKS):
+                half = tl.load(halves_ptr + (rank + i) % RANKS)
+                theirs = tl.multiple_of(half.to(tl.pointer_type(a_ptr.dtype.element_ty)), 16)
+                tl.store(theirs + tl.cast(first, tl.int64) * K + at, piece, at < stop)
+        slot = (epoch % 2 * blocks + m) * COPIERS + part
+        tell(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
 def all_gather_gemm_kernel(
-    c_ptr, whole_ptr, b_ptr, shards_ptr, pads_ptr, turns_ptr, rank, epoch, rows, N, K,
+    c_ptr, a_ptr, whole_ptr, b_ptr, halves_ptr, pads_ptr, turns_ptr, rank, epoch, rows, N, K,
     RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Copy rows, or compute a tile of C = A·B; each rank has `rows` rows of A."""
-    turn, blocks = take_turn(turns_ptr), tl.cdiv(rows, BLOCK_M)
+    turn, M = take_turn(turns_ptr), RANKS * rows
     if turn < COPIERS:
-        copy_rows(turn, whole_ptr, shards_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
+        copy_rows(turn, a_ptr, halves_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
     else:
-        index = tl.maximum(turn - COPIERS, 0)
-        owner, m, n = tile_of(index, rank, rows, N, RANKS, BLOCK_M, BLOCK_N)
-        block = owner * blocks + m
-        if owner != rank:
-            flags = flags_of(pads_ptr, rank, block, RANKS) + tl.arange(0, COPIERS)
-            tl.atomic_poll(flags, epoch, sem="acquire", scope="gpu")
-        row, M = block * BLOCK_M, RANKS * blocks * BLOCK_M
-        tile = gemm_tile(whole_ptr, b_ptr, row, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-        at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
-        c_ptr += tl.cast(owner, tl.int64) * rows * N
+        blocks, index = tl.cdiv(M, BLOCK_M), tl.maximum(turn - COPIERS, 0)
+        m, n = tile_of(index, rank * rows // BLOCK_M, blocks, N, BLOCK_N)
+        first, last = owners_of(m, rows, RANKS, BLOCK_M)
+        owners = tl.minimum(first + tl.arange(0, RANKS), last)
+        slots = (epoch % 2 * blocks + m) * COPIERS + tl.arange(0, COPIERS)
+        wait_for(pads_ptr, slots[:, None], rank, owners[None, :], epoch, RANKS)
+        tile = gemm_tile(whole_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
         tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
 
 
@@ -269,35 +266,21 @@ BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
 
 
 def all_gather_memory(count, rows, K, blocks=BLOCKS):
-    """Numbers and slots for `count` ranks' rows, of each of them whole blocks."""
-    blocks_m = triton.cdiv(rows, blocks["BLOCK_M"])
-    return count * blocks_m * blocks["BLOCK_M"] * K, 1 + blocks_m * COPIERS.value // 2
+    """Numbers and slots for `count` ranks' rows."""
+    return count * rows * K, triton.cdiv(count * rows, blocks["BLOCK_M"]) * COPIERS.value
 
 
 def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
     """C = A·B, where `a` are this rank's rows of A."""
     (rows, K), N = a.shape, b.shape[1]
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
-    whole, shards = share(peers, a, rows * K, all_gather_memory(peers.rank, rows, K, blocks)[0])
-    tiles = triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
-    all_gather_gemm_kernel[(COPIERS.value + peers.count * tiles,)](
-        c, whole, b, shards, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
+    whole, halves = peers.next_epoch()
+    tiles = triton.cdiv(peers.count * rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
+    all_gather_gemm_kernel[(COPIERS.value + tiles,)](
+        c, a, whole, b, halves, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
         peers.count, **blocks,
     )  # fmt: skip
     return c
-
-
-@triton.jit
-def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + at, tl.load(x_ptr + at, at < n), at < n)
-
-
-def share(peers, x, n, place=0):
-    """Copy n numbers of x to this rank's next half; return that, and the table of all halves."""
-    half, table = peers.next_epoch()
-    copy_kernel[(triton.cdiv(n, 1024),)](half[place:], x, n, BLOCK=1024)
-    return half, table
 
 
 # %%
@@ -306,13 +289,12 @@ def share(peers, x, n, place=0):
 # The other way round: rank r has some columns A_r of A and the same rows B_r of B. Every rank
 # computes a GEMM A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
 #
-# A program stores its tile to the memory of the rank that owns its rows, where each rank has a
-# place, and signals the owner. If its own rank is the owner, it waits for the tiles of all ranks
-# and adds them up, always in the same order: each run has the same result to the last bit. In each
-# group, a rank begins with the tiles of the next rank and ends with its own: what a program waits
-# for is of its own group or an earlier one, of programs with smaller numbers, which GPUs start first.
-# (That is no rule of CUDA's. With `take_turn` it need not be one, but tiles whose place is read from
-# memory have no producer warp.)
+# A program stores the rows of its tile to the memory of their owners, where each rank has a place,
+# and signals them. If its own rank is an owner, it waits for the tiles of all ranks and adds its
+# rows up, always in the same order: each run has the same result to the last bit. In each group, a
+# rank begins with the first block without rows of its own and ends with its own blocks: what a
+# program waits for is of its own group or an earlier one, of programs with smaller numbers, which
+# GPUs start first. (That is no rule of CUDA's; with `take_turn` it need not be one.)
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -320,37 +302,45 @@ def gemm_reduce_scatter_kernel(
     c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A tile of this rank's partial C, and a tile of its `rows` rows of the sum of all."""
-    owner, m, n = tile_of(tl.program_id(0), rank + 1, rows, N, RANKS, BLOCK_M, BLOCK_N)
-    row, M = owner * rows + m * BLOCK_M, RANKS * rows
-    tile = gemm_tile(a_ptr, b_ptr, row, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    """A tile of this rank's partial C, and its part of the `rows` rows of the sum of all."""
+    M = RANKS * rows
+    blocks, begin = tl.cdiv(M, BLOCK_M), tl.cdiv((rank + 1) * rows, BLOCK_M)
+    m, n = tile_of(tl.program_id(0), begin, blocks, N, BLOCK_N)
+    tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
-    at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
-    part_ptr = tl.load(parts_ptr + owner).to(tl.pointer_type(c_ptr.dtype.element_ty))
-    part_ptr = tl.multiple_of(part_ptr, 16)
+    at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
+    tile = tile.to(c_ptr.dtype.element_ty)
+    owner = (m * BLOCK_M + tl.arange(0, BLOCK_M)) // rows  # of each row
     part = tl.cast(rows, tl.int64) * N
-    tl.store(part_ptr + rank * part + at, tile.to(c_ptr.dtype.element_ty), mask)
-    slot = (epoch % 2 * tl.cdiv(N, BLOCK_N) + n) * tl.cdiv(rows, BLOCK_M) + m
-    tell(pads_ptr, slot, rank, owner, epoch, RANKS)
+    slot = (epoch % 2 * tl.cdiv(N, BLOCK_N) + n) * blocks + m
+    first, last = owners_of(m, rows, RANKS, BLOCK_M)
+    for peer in range(first, last + 1):
+        part_ptr = tl.load(parts_ptr + peer).to(tl.pointer_type(c_ptr.dtype.element_ty))
+        part_ptr = tl.multiple_of(part_ptr, 16) + (rank - peer) * part
+        tl.store(part_ptr + at, tile, mask & (owner == peer)[:, None])
+        tell(pads_ptr, slot, rank, peer, epoch, RANKS)
 
-    if owner == rank:
+    if (first <= rank) & (rank <= last):
         wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
+        own_ptr = tl.load(parts_ptr + rank).to(tl.pointer_type(c_ptr.dtype.element_ty))
+        own_ptr, own = tl.multiple_of(own_ptr, 16), mask & (owner == rank)[:, None]
         total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for peer in range(RANKS):
-            total += tl.load(part_ptr + peer * part + at, mask)
-        tl.store(c_ptr + at, total.to(c_ptr.dtype.element_ty), mask)
+            total += tl.load(own_ptr + (peer - rank) * part + at, own, 0.0)
+        tl.store(c_ptr - rank * part + at, total.to(c_ptr.dtype.element_ty), own)
 
 
-def reduce_scatter_slots(rows, N, blocks=BLOCKS):
-    return triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
+def reduce_scatter_slots(M, N, blocks=BLOCKS):
+    """Slots for the M rows of all ranks."""
+    return triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
 
 
 def gemm_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
     """This rank's rows of the sum of all ranks' A·B."""
-    K, (rows, N) = a.shape[1], c.shape
+    (M, K), (rows, N) = a.shape, c.shape
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
     _, parts = peers.next_epoch()
-    gemm_reduce_scatter_kernel[(peers.count * reduce_scatter_slots(rows, N, blocks),)](
+    gemm_reduce_scatter_kernel[(reduce_scatter_slots(M, N, blocks),)](
         c, a, b, parts, peers.pads, peers.rank, peers.epoch, rows, N, K, RANKS=peers.count, **blocks
     )
     return c
@@ -384,12 +374,25 @@ def all_reduce_rms_norm_kernel(
     tl.store(y_ptr + at, (total * scale * weight).to(y_ptr.dtype.element_ty), mask)
 
 
+@triton.jit
+def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, at < n), at < n)
+
+
+def share(peers, x, n):
+    """Copy n numbers of x to this rank's next half; return the table of all halves."""
+    half, halves = peers.next_epoch()
+    copy_kernel[(triton.cdiv(n, 1024),)](half, x, n, BLOCK=1024)
+    return halves
+
+
 def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
     """The norm of the sum of all ranks' x."""
     rows, n = x.shape
-    _, places_of_rows = share(peers, x, rows * n)
+    halves = share(peers, x, rows * n)
     all_reduce_rms_norm_kernel[(rows,)](
-        y, weight, places_of_rows, peers.pads, peers.rank, peers.epoch, n, eps,
+        y, weight, halves, peers.pads, peers.rank, peers.epoch, n, eps,
         RANKS=peers.count, BLOCK=triton.next_power_of_2(n), num_warps=8,
     )  # fmt: skip
     return y
@@ -424,7 +427,7 @@ def test():
     blocks = BLOCKS if ON_GPU else dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
     gathered = make_peers(*all_gather_memory(RANKS, rows, K, blocks))
     normed = make_peers(rows * K, 1)
-    reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks))
+    reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(RANKS * rows, N, blocks))
     for epoch in range(4):
         shards, b = draw(epoch, rows, K), draw(10 + epoch, K, N)[RANK]
         given = [on_device(x) for x in (shards[RANK], b)]
@@ -504,7 +507,7 @@ def all_gather_gate_up(tokens):
 def down_reduce_scatter(tokens):
     rows, K = tokens // RANKS, BETWEEN // RANKS
     a, b, c = random_matrix(tokens, K), random_matrix(K, HIDDEN), empty(rows, HIDDEN)
-    peers = make_peers(tokens * HIDDEN, reduce_scatter_slots(rows, HIDDEN))
+    peers = make_peers(tokens * HIDDEN, reduce_scatter_slots(tokens, HIDDEN))
     library = lambda: exchange("reduce_scatter_tensor", c, multiply(a, b))
     return lambda: gemm_reduce_scatter(peers, a, b, c), library
 

@@ -26,8 +26,9 @@ bool isCommon(Operation *op) {
           op->hasTrait<OpTrait::ConstantLike>());
 }
 
-ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayHoistLoads) {
-  if (!mayHoistLoads)
+ScalarSlice::ScalarSlice(func::FuncOp kernel, ProducerStart start, bool mayHoistLoads)
+    : start(start) {
+  if (!mayHoistLoads || start.isLate())
     return;
   for (Operation &op : kernel.getBody().front()) {
     if (findOp(&op, ordersLoads))
@@ -61,24 +62,23 @@ bool ScalarSlice::run() {
   return true;
 }
 
-bool ScalarSlice::refuse(Operation *op) {
-  stop = op;
+bool ScalarSlice::refuse(Operation *culprit, Operation *scalar) {
+  stop = culprit;
+  unknown = scalar;
   work.clear();
   return false;
 }
 
 bool ScalarSlice::visit(Value value) {
   Operation *op = value.getDefiningOp();
-  if (isTile(value))
-    return refuse(op ? op : value.getParentBlock()->getParentOp());
   if (auto argument = dyn_cast<BlockArgument>(value))
     return visitArgument(argument);
-  if (isCommon(op))
+  if (isCommon(op) || start.isGiven(value))
     return true;
   if (isa<scf::ForOp, scf::IfOp>(op))
     return needResult(op, cast<OpResult>(value).getResultNumber());
   if (early.contains(op))
-    return canHoist(op) || refuse(op);
+    return canHoist(op) || refuse(op, op);
   return needWhole(op);
 }
 
@@ -109,10 +109,11 @@ bool ScalarSlice::needShell(Operation *op) {
   return needControl(op);
 }
 
-/// Adds the loops and branches around `op`; other operations around it are needed whole.
+/// Adds the loops and branches around `op`, up to those in which the producer starts; other
+/// operations around it are needed whole.
 bool ScalarSlice::needControl(Operation *op) {
   Operation *around = op->getParentOp();
-  if (isa<func::FuncOp>(around))
+  if (isa<func::FuncOp>(around) || op->getBlock() == start.block)
     return true;
   return isa<scf::ForOp, scf::IfOp>(around) ? needShell(around) : needWhole(around);
 }
@@ -126,10 +127,14 @@ bool ScalarSlice::needWhole(Operation *op) {
                          (inner->getNumRegions() == 0 && !isMemoryEffectFree(inner));
     culprit = isOther ? inner : culprit;
     for (Value operand : inner->getOperands())
-      if (!op->isAncestor(operand.getParentBlock()->getParentOp()))
+      if (op->isAncestor(operand.getParentBlock()->getParentOp()))
+        continue;
+      else if (!isTile(operand))
         work.push_back(operand);
+      else if (!culprit)
+        culprit = operand.getDefiningOp() ? operand.getDefiningOp() : inner;
   });
-  return culprit ? refuse(culprit) : needControl(op);
+  return culprit ? refuse(culprit, op) : needControl(op);
 }
 
 /// Whether a load, or an operation that its address depends on, can run at the kernel's start.

@@ -5,9 +5,11 @@
 // How:   A backward slice from the roots. One thread has no tiles, and other threads may overwrite
 //        memory before it loads: either ends the slice with a culprit. A load is allowed if the
 //        kernel executes it unconditionally before it may have written memory. The user of the
-//        slice hoists such loads, so that they run once for all threads.
+//        slice hoists such loads, so that they run once for all threads. The slice also ends at what
+//        is given to a producer that starts later than the kernel.
 //===-------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/ProducerStart.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,7 +25,8 @@ bool isCommon(mlir::Operation *op);
 class ScalarSlice {
 public:
   /// `mayHoistLoads`: whether a load at the start of `kernel` gives the same for all of the slice.
-  explicit ScalarSlice(mlir::func::FuncOp kernel, bool mayHoistLoads = true);
+  explicit ScalarSlice(mlir::func::FuncOp kernel, ProducerStart start = {},
+                       bool mayHoistLoads = true);
 
   /// Adds what `root` depends on. False: `culprit` is a tile, or a value from memory, among that.
   bool add(mlir::Value root);
@@ -33,6 +36,8 @@ public:
   bool addControlOf(mlir::Operation *op);
 
   mlir::Operation *culprit() const { return stop; }
+  /// The operation with the scalar that depends on the culprit.
+  mlir::Operation *unknownScalar() const { return unknown; }
   bool contains(mlir::Operation *op) const { return ops.contains(op); }
   /// The numbers of the results of an scf.for or scf.if that are needed.
   llvm::SmallBitVector resultsOf(mlir::Operation *op) const;
@@ -48,15 +53,16 @@ private:
   bool needWhole(mlir::Operation *op);
   bool needControl(mlir::Operation *op);
   bool canHoist(mlir::Operation *op);
-  bool refuse(mlir::Operation *op);
+  bool refuse(mlir::Operation *culprit, mlir::Operation *scalar);
 
+  ProducerStart start;
   llvm::DenseSet<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, llvm::SmallBitVector> results;
   llvm::DenseSet<mlir::Operation *> hoisted;
   llvm::DenseSet<mlir::Operation *> early; ///< loads that may be hoisted
   llvm::DenseSet<mlir::Value> seen;
   llvm::SmallVector<mlir::Value> work;
-  mlir::Operation *stop = nullptr;
+  mlir::Operation *stop = nullptr, *unknown = nullptr;
 };
 
 } // namespace pantile

@@ -1,5 +1,6 @@
 //===- Scratch.cpp - shared memory that an operation needs as scratch -----------------------===//
 #include "analysis/Scratch.h"
+#include "analysis/ProducerStart.h"
 #include "ir/Tile.h"
 #include "layout/F2.h"
 #include "layout/MatrixAccess.h"
@@ -106,6 +107,12 @@ int64_t tmaStoreBytes(nv::TmaStoreOp op) {
   const LinearLayout layout = layoutOf(type);
   auto boxes = warpBoxes(layout, storageBits(elementTypeOf(type)), static_cast<int>(op.getFast()));
   return boxes ? layout.numWarps() * op.getPieces() * boxes->shared.bytes() : 0;
+}
+
+/// A word for each scalar that is handed to a producer that starts late, and one more.
+int64_t producerBytes(nv::ProducerOp op) {
+  const bool isLate = !op->getParentOfType<func::FuncOp>().getOps<nv::ForkProducerOp>().empty();
+  return isLate ? aligned(8 * (1 + static_cast<int64_t>(handedScalars(op).size()))) : 0;
 }
 
 /// The old values of an atomic go through shared memory to the threads that hold replicas.
@@ -295,6 +302,7 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](HistogramOp op) { return histogramBytes(op); })
       .Case([](nv::ClusterGatherOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })
       .Case([](nv::TmaStoreOp op) { return tmaStoreBytes(op); })
+      .Case([](nv::ProducerOp op) { return producerBytes(op); })
       .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
       .Default(int64_t(0));
 }

@@ -42,8 +42,11 @@ SharedPlace placeOf(nv::BufferOpInterface alloc, const Numbers &number) {
 SharedPlace scratchOf(Operation *op, const Numbers &number) {
   const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
   const int at = number.at(op);
-  return {op, scratchBytes(op), scratchAlignment(op), stays ? firstOf(op, number) : at,
-          stays ? std::numeric_limits<int>::max() : at};
+  SharedPlace place{op, scratchBytes(op), scratchAlignment(op), stays ? firstOf(op, number) : at,
+                    stays ? std::numeric_limits<int>::max() : at};
+  if (isa<nv::ProducerOp>(op)) // nv.dismiss_producer in other branches writes there, too
+    place.liveThroughout();
+  return place;
 }
 
 SharedPlace scratchOfTmaStore(Operation *store, int64_t bytes, const Numbers &number) {

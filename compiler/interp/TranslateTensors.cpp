@@ -146,7 +146,8 @@ std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
 std::optional<LogicalResult> Translator::visitTensors(Operation *op) {
   if (auto done = visitBlocks(op))
     return done;
-  if (isa<nv::TmaStoreWaitOp, nv::ReleaseOp, nv::PingPongWaitOp, nv::PingPongArriveOp>(op))
+  if (isa<nv::TmaStoreWaitOp, nv::ReleaseOp, nv::PingPongWaitOp, nv::PingPongArriveOp,
+          nv::ForkProducerOp, nv::DismissProducerOp>(op))
     return success();
   if (auto map = dyn_cast<nv::TensorMapOp>(op))
     return visitTensorMap(map);

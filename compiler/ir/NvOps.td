@@ -387,11 +387,28 @@ def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "code that one thread of an extra warp, and the helper warp if there is one, run while the consumer warps continue; these warps exit after it";
   let description = [{
-    All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start.
-    - producer_c1: it is in the function itself, not in a loop or a branch.
+    All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start; or later,
+    after an `nv.fork_producer`: what consumers did before it is then visible to its copies, and they hand it the scalars that it uses.
+    - producer_c1: it is in the function itself; in branches only after an `nv.fork_producer`.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
+  let hasVerifier = 1;
+}
+def Nv_ForkProducerOp : Nv_Op<"fork_producer", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the extra warps wait here until the consumer warps come to nv.producer or nv.dismiss_producer";
+  let description = [{
+    - fork_producer_c1: it is in the function itself.
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+def Nv_DismissProducerOp : Nv_Op<"dismiss_producer", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the consumer warps will not come to nv.producer: the extra warps exit";
+  let description = [{
+    - dismiss_producer_c1: it is in a branch, and the kernel has an `nv.producer`.
+  }];
+  let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {

@@ -1,6 +1,7 @@
 //===- NvVerify.cpp - verifiers of the `nv` types and operations --------------------------===//
 // Each message names the constraint of NvOps.td that does not hold.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/FindOps.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -268,8 +269,26 @@ LogicalResult MbarrierInitOp::verify() {
 }
 
 LogicalResult ProducerOp::verify() {
-  if (!isa<func::FuncOp>((*this)->getParentOp()))
+  Operation *around = (*this)->getParentOp();
+  while (isa<scf::IfOp>(around))
+    around = around->getParentOp();
+  auto kernel = dyn_cast<func::FuncOp>(around);
+  const bool mayBeInBranch = kernel && !kernel.getOps<ForkProducerOp>().empty();
+  if (!kernel || (kernel != (*this)->getParentOp() && !mayBeInBranch))
     return emitOpError("producer_c1: it is not in the function itself");
+  return success();
+}
+
+LogicalResult ForkProducerOp::verify() {
+  if (!isa<func::FuncOp>((*this)->getParentOp()))
+    return emitOpError("fork_producer_c1: it is not in the function itself");
+  return success();
+}
+
+LogicalResult DismissProducerOp::verify() {
+  if (!isa<scf::IfOp>((*this)->getParentOp()) ||
+      !containsOp<ProducerOp>((*this)->getParentOfType<func::FuncOp>()))
+    return emitOpError("dismiss_producer_c1: it is in no branch of a kernel with `nv.producer`");
   return success();
 }
 

@@ -1,13 +1,10 @@
-//===- LowerTma.cpp - TMA loads, mbarriers and the producer warp ------------------===//
+//===- LowerTma.cpp - TMA loads and mbarriers -------------------------------------===//
 // Needs: buffers with offsets; tensor maps that are parameters (Lowering.cpp).
-// Gives: cp.async.bulk.tensor and mbarrier instructions; the producer as a branch that ends its
-//        warp; ping-pong barriers of consumer warp groups.
+// Gives: cp.async.bulk.tensor and mbarrier instructions; ping-pong barriers of consumer warp groups.
 // How:   A stage of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). A wait is one asm
 //        string with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
-#include "ir/Launch.h"
-#include "ir/Registers.h"
 #include "ir/ReleasedStages.h"
 #include "layout/TmaBoxes.h"
 #include "lower/Lowering.h"
@@ -18,8 +15,6 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-constexpr int emptyOffset = 8;
-
 llvm::Value *barrierAddress(Lowering &l, Value stage, bool empty) {
   llvm::Value *offset = l.scalar(stage);
   return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
@@ -37,86 +32,8 @@ LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
   return success();
 }
 
-/// Initialises all barriers in one thread, under one branch: with a branch around each, ptxas would
-/// fence each.
-void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::MbarrierInitOp> inits) {
-  auto *make = llvm::BasicBlock::Create(l.module.getContext(), "make", l.function);
-  auto *made = llvm::BasicBlock::Create(l.module.getContext(), "made", l.function);
-  l.b.CreateCondBr(isMaker, make, made);
-  l.b.SetInsertPoint(make);
-  for (nv::MbarrierInitOp op : inits) {
-    llvm::Value *base = l.scalar(op.getBarriers());
-    const nv::BufferType type = op.getBarriers().getType();
-    for (unsigned stage = 0; stage < type.getDepth(); ++stage)
-      for (bool empty : {false, true}) {
-        const unsigned at = stage * type.getStageBytes() + (empty ? emptyOffset : 0);
-        llvm::Value *address = l.sharedAddress(l.b.CreateAdd(base, l.b.getInt32(at)));
-        l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
-                   {address, l.b.getInt32(empty ? op.getConsumers() : 1)});
-      }
-  }
-  l.b.CreateBr(made);
-  l.b.SetInsertPoint(made);
-}
-
 /// Emits nothing: the producer initialises the barriers.
 LogicalResult lowerInit(Lowering &, nv::MbarrierInitOp) { return success(); }
-
-/// setmaxnreg: gives the warps of a role their number of registers.
-void reallocateRegisters(Lowering &l, nv::ProducerOp op, int32_t Launch::Registers::*ofRole) {
-  const auto registers = Launch::of(op).registers;
-  if (!registers)
-    return;
-  const int32_t own = (*registers).*ofRole;
-  const auto id = own < registers->atLaunch ? llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32
-                                            : llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
-  l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(own)});
-}
-
-/// Makes the barriers visible to all threads. The producer arrives without waiting: no thread has
-/// accessed shared memory before.
-void startRole(Lowering &l, bool isProducer) {
-  using namespace llvm::Intrinsic;
-  llvm::Value *id = l.b.getInt32(0);
-  llvm::Value *all = l.b.getInt32(l.numThreads() + 32 * l.producerWarps());
-  llvm::Type *none = l.b.getVoidTy();
-  if (isProducer) {
-    l.b.CreateIntrinsic(none, nvvm_fence_mbarrier_init_release_cluster, {});
-    l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
-  } else {
-    l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
-  }
-}
-
-LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
-  llvm::LLVMContext &c = l.module.getContext();
-  auto *extra = llvm::BasicBlock::Create(c, "extra", l.function);
-  auto *produce = llvm::BasicBlock::Create(c, "produce", l.function);
-  auto *done = llvm::BasicBlock::Create(c, "produced", l.function);
-  auto *rest = llvm::BasicBlock::Create(c, "consume", l.function);
-  llvm::Value *first = l.b.getInt32(l.numThreads());
-  l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
-  l.b.SetInsertPoint(extra);
-  makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
-               llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
-  startRole(l, /*isProducer=*/true);
-  reallocateRegisters(l, op, &Launch::Registers::ofProducer);
-  llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
-  if (!op.getBody().front().getOps<nv::HelperWarpOp>().empty()) // of the next warp
-    produces = l.b.CreateOr(
-        produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5), l.b.getInt32(l.numWarps() + 1)));
-  l.b.CreateCondBr(produces, produce, done);
-  l.b.SetInsertPoint(produce);
-  if (failed(l.lowerBlock(op.getBody().front())))
-    return failure();
-  l.b.CreateBr(done);
-  l.b.SetInsertPoint(done);
-  l.b.CreateRetVoid();
-  l.b.SetInsertPoint(rest);
-  startRole(l, /*isProducer=*/false);
-  reallocateRegisters(l, op, &Launch::Registers::ofConsumers);
-  return success();
-}
 
 LogicalResult lowerExpect(Lowering &l, nv::ExpectOp op) {
   l.assembly(l.b.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
@@ -211,7 +128,6 @@ LogicalResult lowerPingPongArrive(Lowering &l, nv::PingPongArriveOp op) {
 void lower::addTma(Handlers &h) {
   h.add<nv::TensorMapOp>(lowerTensorMap);
   h.add<nv::MbarrierInitOp>(lowerInit);
-  h.add<nv::ProducerOp>(lowerProducer);
   h.add<nv::ExpectOp>(lowerExpect);
   h.add<nv::TmaLoadOp>(lowerTmaLoad);
   h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);

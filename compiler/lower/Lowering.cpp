@@ -18,11 +18,11 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add :
-         {addElementwise, addCasts,   addMath,         addExtern,   addShape,   addSlice,
-          addPrograms,    addCluster, addPartialTiles, addMemory,   addAtomics, addControl,
-          addConvert,     addReduce,  addScan,         addGather,   addMap,     addDot,
-          addFma,         addShared,  addTma,          addTmaStore, addWgmma,   addDebug})
+    for (auto add : {addElementwise, addCasts,    addMath,     addExtern,       addShape,
+                     addSlice,       addPrograms, addCluster,  addPartialTiles, addMemory,
+                     addAtomics,     addControl,  addConvert,  addReduce,       addScan,
+                     addGather,      addMap,      addDot,      addFma,          addShared,
+                     addProducer,    addTma,      addTmaStore, addWgmma,        addDebug})
       add(h);
     return h;
   }();

@@ -57,6 +57,14 @@ private:
   llvm::DenseMap<mlir::TypeID, Handler> table;
 };
 
+/// The bytes from the full to the empty barrier of a stage.
+constexpr int emptyOffset = 8;
+
+/// The blocks of the warps that are no consumers.
+struct ExtraWarps {
+  llvm::BasicBlock *start, *produce, *exit;
+};
+
 class Lowering {
 public:
   Lowering(mlir::ModuleOp source, llvm::Module &module, const Target &target,
@@ -164,6 +172,7 @@ public:
   llvm::Function *function = nullptr;
   const Target &target;
   const AxisInfoAnalysis &axisInfo() const { return *facts; }
+  std::optional<ExtraWarps> extraWarps; ///< that wait for a producer to start
 
 private:
   void startKernel(mlir::Operation *op);
@@ -218,6 +227,7 @@ void addScan(Handlers &);
 void addDot(Handlers &);
 void addFma(Handlers &);
 void addShared(Handlers &);
+void addProducer(Handlers &);
 void addTma(Handlers &);
 void addTmaStore(Handlers &);
 void addWgmma(Handlers &);

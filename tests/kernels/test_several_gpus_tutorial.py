@@ -83,16 +83,16 @@ def run_all_gather(tutorial, ranks, rows, N, K, change=None):
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
+@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192), (16, 64, 64), (24, 136, 64)])
 def test_all_gather_and_gemm(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
     run_all_gather(tutorial, make_ranks(count), rows, N, K)
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
+@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192), (16, 64, 64), (24, 136, 64)])
 def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
     ranks = make_ranks(count)
-    slots = tutorial.reduce_scatter_slots(rows, N, BLOCKS)
+    slots = tutorial.reduce_scatter_slots(count * rows, N, BLOCKS)
     exchange = Exchange(tutorial, ranks, count * rows * N, slots)
     a = [draw(count, epoch, count * rows, K) for epoch in range(EPOCHS)]
     b = draw(count, 9, K, N)
@@ -110,7 +110,7 @@ def test_other_tiles_after_all_have_ended(make_ranks, tutorial):  # noqa: F811
     """One memory serves launches with other tiles and flags if the host waits between."""
     ranks, rows, N, K = make_ranks(2), 72, 136, 192
     tiles = [BLOCKS, {**BLOCKS, "BLOCK_M": 32}, {**BLOCKS, "BLOCK_N": 128}, BLOCKS]
-    slots = max(tutorial.reduce_scatter_slots(rows, N, tile) for tile in tiles)
+    slots = max(tutorial.reduce_scatter_slots(2 * rows, N, tile) for tile in tiles)
     exchange = Exchange(tutorial, ranks, 2 * rows * N, slots)
     b = draw(2, 9, K, N)
     for epoch, tile in enumerate(tiles):

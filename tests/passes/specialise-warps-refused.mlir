@@ -208,7 +208,6 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
     %starts = arith.muli %rows, %strides : !rows
     %start_tiles = tile.broadcast %starts : !rows -> !offsets
     %offsets = arith.addi %start_tiles, %column_tiles : !offsets
-    tile.store %c, %one : !tile.ptr<f16>, f16
     %a_strides = tile.splat %a_stride : !rows
     %a_starts = arith.muli %rows, %a_strides : !rows
     %a_start_tiles = tile.broadcast %a_starts : !rows -> !offsets
@@ -219,6 +218,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
     %y_first = tile.addptr %b_tiles, %offsets : !ptrs, !offsets
     %out:3 = scf.for %at = %c0 to %k step %c64
         iter_args(%acc = %zeros, %x_at = %x_first, %y_at = %y_first) -> (!sum, !ptrs, !ptrs) : i32 {
+      tile.store %c, %one : !tile.ptr<f16>, f16
       %x = tile.load %x_at : !ptrs -> !operand
       %y = tile.load %y_at : !ptrs -> !operand
       %x_stage = nv.alloc : !stage

@@ -19,13 +19,7 @@
 # RUN: %{run} --kernel wraps_along_k --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel wraps_and_sums --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel wraps_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
-# RUN: %{run} --kernel stores_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel adds_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=0 2>&1 | FileCheck %s --check-prefix=PLAIN
-# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=1 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" -D KIND=2 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel adds_through_memory --signature "%{sig}, *u64:16" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel meets_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel adds_relaxed --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_what_it_reads --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
@@ -37,7 +31,6 @@
 # RUN: %{run} --kernel gathers --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=GATHERS
 # RUN: %{run} --kernel has_six_dimensions --signature "%{sig}, i32:16, i32:16, i32:16, i32:16" 2>&1 | FileCheck %s --check-prefix=SIX
 # RUN: %{run} --kernel starts_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=BEFORE
-# RUN: %{run} --kernel stands_under_a_condition --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=CONDITION
 # RUN: %{run} --kernel goes_on_while --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WHILE
 # RUN: %{run} --kernel has_assembly --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=ASSEMBLY
 import pantile as triton
@@ -230,46 +223,17 @@ def wraps_and_stores_all(a, b, c, depth, stride):
     write(c, wrapped(a, b, m, n, depth, stride), m, n, stride)
 
 
+# A relaxed atomic orders nothing.
+@triton.jit
+def adds_relaxed(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    tl.atomic_add(c + m, 1.0, sem="relaxed")
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
+
+
 # Two arguments may be of the same memory, and what others announced may have been written.
 # WRITTEN: warps are not specialised: memory that it loads may have been written before
 # WRITTEN-NOT: nv.producer {
-@triton.jit
-def stores_before(a, b, c, depth, stride):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.store(places(c, m, n, stride), tl.load(places(a, m, n, stride)) + 1)
-    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
-
-
-@triton.jit
-def adds_before(a, b, c, depth, stride):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.atomic_add(c + m, 1.0)
-    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
-
-
-# A relaxed atomic orders nothing, unless its old value is used, or it may be to what is read.
-@triton.jit
-def adds_relaxed(a, b, c, depth, stride, KIND: tl.constexpr):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    old = tl.atomic_add((a if KIND == 2 else c) + m, 1.0, sem="relaxed")
-    acc = matmul(a, b, m, n, depth, stride)
-    write(c, acc + old if KIND == 1 else acc, m, n, stride)
-
-
-@triton.jit
-def adds_through_memory(a, b, c, depth, stride, sums):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.atomic_add(tl.load(sums).to(tl.pointer_type(tl.float16)) + m, 1.0, sem="relaxed")
-    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
-
-
-@triton.jit
-def meets_before(a, b, c, depth, stride):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    tl.debug_barrier()
-    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
-
-
 @triton.jit
 def stores_in_the_loop(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
@@ -379,18 +343,6 @@ def has_six_dimensions(a, b, c, depth, stride, third, fourth, fifth, sixth):
 def starts_before(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     write(c, matmul(a, b, m - depth, n, depth, stride), m, n, stride)
-
-
-# The offset is that of the branch that was taken.
-# CONDITION: warps are not specialised: it runs under a condition
-# CONDITION-NOT: nv.producer {
-@triton.jit
-def stands_under_a_condition(a, b, c, depth, stride):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    acc = tl.zeros((B, B), tl.float32)
-    if m > n:
-        acc = matmul(a, b, m, n, depth, stride)
-    write(c, acc, m, n, stride)
 
 
 # The trip count is known only to the threads of the loop.

@@ -133,7 +133,7 @@ private:
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
     int64_t mmas = 0;
     kernel.walk([&](nv::AsyncMmaOpInterface mma) { mmas += !mma->hasAttr(names::copy); });
-    if (kernel.getOps<nv::ProducerOp>().empty() || mmas != 1)
+    if (!containsOp<nv::ProducerOp>(kernel) || mmas != 1)
       return none;
     return target.machine().memory.elementsForTmaStore;
   }

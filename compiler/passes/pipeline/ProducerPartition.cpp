@@ -121,24 +121,48 @@ Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
       move(&op);
   return front;
 }
+
+/// Sends the extra warps away in branches that do not lead to `start`.
+void dismissElsewhere(OpBuilder &b, const ProducerStart &start) {
+  for (Block *block = start.block; auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
+       block = branch->getBlock()) {
+    if (branch.getElseRegion().empty()) {
+      b.setInsertionPointToEnd(&branch.getElseRegion().emplaceBlock());
+      scf::YieldOp::create(b, branch.getLoc());
+    }
+    b.setInsertionPointToStart(block == branch.thenBlock() ? branch.elseBlock()
+                                                           : branch.thenBlock());
+    nv::DismissProducerOp::create(b, branch.getLoc());
+  }
+}
 } // namespace
 
-bool partitionWarps(func::FuncOp function) {
+bool partitionWarps(func::FuncOp function, const ProducerStart &start) {
   Block &entry = function.getBody().front();
-  ScalarSlice slice(function);
+  ScalarSlice slice(function, start);
   const SmallVector<Operation *> marked = markedOps(function);
   for (Operation *op : marked)
     if (!slice.addOperandsOf(op))
       return false;
   OpBuilder b(function.getContext());
   b.setInsertionPointAfter(moveCommonToStart(entry, slice));
+  Block &block = start.isLate() ? *start.block : entry;
+  if (start.isLate()) {
+    nv::ForkProducerOp::create(b, function.getLoc());
+    if (start.after)
+      b.setInsertionPointAfter(start.after);
+    else if (&block != &entry)
+      b.setInsertionPointToStart(&block);
+  }
   auto producer = nv::ProducerOp::create(b, function.getLoc());
   b.setInsertionPointToStart(&producer.getBody().emplaceBlock());
   Cloner(b, slice).clone(
-      {std::next(producer->getIterator()), entry.getTerminator()->getIterator()});
+      {std::next(producer->getIterator()), block.getTerminator()->getIterator()});
   for (Operation *op : llvm::reverse(marked))
     op->erase();
   producer->walk([](Operation *op) { op->removeAttr(names::producerOnly); });
+  if (start.isLate())
+    dismissElsewhere(b, start);
   return true;
 }
 

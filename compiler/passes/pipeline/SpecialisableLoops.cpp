@@ -5,9 +5,12 @@
 //        (TmaAccess.h).
 //        2. One thread can compute their coordinates, and the bounds and conditions of the loops
 //        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
-//        3. Nothing before the loop writes memory or synchronises with other threads. Relaxed
-//        atomics through other arguments, whose old values are unused, order nothing. Consecutive
-//        loops with equal stages share circular buffers.
+//        3. Nothing that writes memory or synchronises with other threads comes between the start of
+//        the producer and the loop. Relaxed atomics through other arguments, whose old values are
+//        unused, order nothing. Consecutive loops with equal stages share circular buffers.
+//        4. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
+//        in a branch with results, it starts after what is in the way, where that comes before all
+//        loops (ProducerStart.h).
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
@@ -66,8 +69,7 @@ public:
             ProducerChoices choices, int producerWarps, Refusal &refusal)
       : function(function), target(target), affine(affine), axes(function), map(map),
         choices(choices), warps(moduleInt(function, names::numWarps, 4)),
-        producerWarps(producerWarps), slice(function, map == nv::ProgramMap::Grid),
-        refusal(refusal) {}
+        producerWarps(producerWarps), slice(newSlice()), refusal(refusal) {}
 
   bool collect() {
     const SmallVector<scf::ForOp> candidates = loadDotLoops(function);
@@ -78,12 +80,14 @@ public:
     if (Operation *assembly = opaqueAssembly())
       return refuse(candidates[0], "inline assembly with side effects may depend on its threads",
                     assembly);
-    for (scf::ForOp loop : candidates)
-      if (!collect(loop))
+    while (!collectAll(candidates))
+      if (!startLater(candidates))
         return false;
     addStages();
     return true;
   }
+
+  const ProducerStart &startOfProducer() const { return start; }
 
   /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
   /// and the scratch that is live next to them.
@@ -109,6 +113,36 @@ private:
     refusal = {at, culprit, reason.str()};
     return false;
   }
+
+  /// Refuses a producer that starts before `culprit`.
+  bool refuseBefore(Operation *culprit, Operation *at, const Twine &reason) {
+    obstacle = culprit;
+    return refuse(at, reason, culprit);
+  }
+
+  /// Refuses one that starts before what `slice` cannot follow is known.
+  bool refuseUnknown(Operation *at, const Twine &reason) {
+    obstacle = slice.unknownScalar();
+    return refuse(at, reason, slice.culprit());
+  }
+
+  bool collectAll(ArrayRef<scf::ForOp> candidates) {
+    loops.clear();
+    slice = newSlice();
+    obstacle = nullptr;
+    return llvm::all_of(candidates, [&](scf::ForOp loop) { return collect(loop); });
+  }
+
+  /// Lets the producer start after what is in its way; false if it cannot.
+  bool startLater(ArrayRef<scf::ForOp> candidates) {
+    const auto later = obstacle && map == nv::ProgramMap::Grid
+                           ? startAfter(obstacle, start, candidates)
+                           : std::nullopt;
+    start = later.value_or(start);
+    return later.has_value();
+  }
+
+  ScalarSlice newSlice() const { return ScalarSlice(function, start, map == nv::ProgramMap::Grid); }
 
   /// Whether one thread can compute the coordinates of `access`.
   bool followsCoordinates(const TmaAccess &access) {
@@ -137,13 +171,13 @@ private:
     if (LoadOp value =
             choices.bufferedValues ? valueToStage(loop, specialisable.depth, target) : LoadOp())
       return refuse(value, "tiles that the loop computes with are prefetched by all warps");
-    for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
-         around = around->getParentOp())
-      if (!isa<scf::ForOp>(around) && !isPlainBranch(around))
-        return refuse(loop, "it runs under a condition", around);
+    for (Operation *op = loop;
+         op->getBlock() != start.block && !isa<func::FuncOp>(op->getParentOp());
+         op = op->getParentOp())
+      if (Operation *around = op->getParentOp(); !isa<scf::ForOp>(around) && !isPlainBranch(around))
+        return refuseBefore(around, loop, "it runs under a condition");
     if (!slice.addControlOf(loop.getBody()->getTerminator()))
-      return refuse(loop, "its trip count depends on tiles or on values in memory",
-                    slice.culprit());
+      return refuseUnknown(loop, "its trip count depends on tiles or on values in memory");
     for (StagedLoad staged : findStagedLoads(loop)) {
       SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
       if (readers.empty())
@@ -153,8 +187,7 @@ private:
       if (!access || !isFilledByBoxes(staged, reason))
         return refuse(staged.load, reason);
       if (!followsCoordinates(*access))
-        return refuse(staged.load, "its coordinates depend on tiles or on values in memory",
-                      slice.culprit());
+        return refuseUnknown(staged.load, "its coordinates depend on tiles or on values in memory");
       TmaLoad load{staged, readers.front().at, readers.front().mma, readers.back().mma, *access};
       for (const BufferReader &reader : readers) {
         load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
@@ -166,7 +199,7 @@ private:
       specialisable.loads.push_back(load);
     }
     if (Operation *effect = earlierEffect(specialisable))
-      return refuse(loop, "memory that it loads may have been written before", effect);
+      return refuseBefore(effect, loop, "memory that it loads may have been written before");
     specialisable.inFlight = static_cast<bool>(deferrableMma(loop, specialisable.stagedLoads()));
     loops.push_back(std::move(specialisable));
     return true;
@@ -229,8 +262,8 @@ private:
                         [&](TmaLoad &load) { return isNoAliasAtomic(op, load.access.base); });
   }
 
-  /// An operation that orders loads and may run before the loop is entered, or in an earlier
-  /// iteration of a loop around it.
+  /// An operation that orders loads and may run before the loop is entered, after the start of the
+  /// producer, or in an earlier iteration of a loop around it.
   Operation *earlierEffect(SpecialisableLoop &specialisable) {
     scf::ForOp loop = specialisable.loop;
     Block &program = programBody(function);
@@ -245,10 +278,10 @@ private:
     if (Operation *effect = findOp(repeated, orders))
       return effect;
     for (Operation *at = repeated;; at = at->getParentOp()) {
-      for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode())
+      for (Operation *op = at->getPrevNode(); op && op != start.after; op = op->getPrevNode())
         if (Operation *effect = findOp(op, orders))
           return effect;
-      if (at->getBlock() == &program)
+      if (at->getBlock() == &program || at->getBlock() == start.block)
         return nullptr;
     }
   }
@@ -317,8 +350,10 @@ private:
   const nv::ProgramMap map;
   const ProducerChoices choices;
   const int warps, producerWarps;
+  ProducerStart start; // before `slice`, which is made from it
   ScalarSlice slice;
   Refusal &refusal;
+  Operation *obstacle = nullptr; ///< of a producer that starts before it
 
 public:
   std::vector<SpecialisableLoop> loops;
@@ -353,7 +388,7 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
   if (!collector.collect())
     return std::nullopt;
   const CtaDemand demand = collector.demand();
-  return ProducerPlan{std::move(collector.loops), demand, warps};
+  return ProducerPlan{std::move(collector.loops), demand, collector.startOfProducer(), warps};
 }
 
 } // namespace pantile

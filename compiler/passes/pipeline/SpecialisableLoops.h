@@ -7,6 +7,7 @@
 // How:   SpecialisableLoops.cpp states the rules.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/ProducerStart.h"
 #include "analysis/TmaAccess.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,6 +46,7 @@ struct SpecialisableLoop {
 struct ProducerPlan {
   std::vector<SpecialisableLoop> loops;
   CtaDemand demand;
+  ProducerStart start;
   int warps = 1; ///< of the producer, with the helper warp
 };
 

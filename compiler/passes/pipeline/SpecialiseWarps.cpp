@@ -67,11 +67,12 @@ public:
       return 0;
     }
     loops = std::move(plan->loops);
+    start = plan->start;
     remarkOnLoops();
     b.setInsertionPointToStart(&function.getBody().front());
     for (SpecialisableLoop &specialisable : loops)
       specialise(specialisable);
-    if (!partitionWarps(function))
+    if (!partitionWarps(function, start))
       return function.emitError("the producer needs more than was planned for it");
     return plan->warps;
   }
@@ -80,8 +81,12 @@ private:
   /// Runs before the loops are rebuilt.
   void remarkOnLoops() {
     for (SpecialisableLoop &specialisable : loops) {
-      remarkApplied(specialisable.loop.getLoc(), Technique::WarpSpecialisation)
-          << "a producer warp loads for this loop, through " << specialisable.depth << " stages";
+      InFlightDiagnostic remark =
+          remarkApplied(specialisable.loop.getLoc(), Technique::WarpSpecialisation);
+      remark << "a producer warp loads for this loop, through " << specialisable.depth << " stages";
+      if (start.after)
+        remark.attachNote(start.after->getLoc()) << "the producer starts after this";
+      remark.report();
       for (TmaLoad &load : specialisable.loads)
         remarkApplied(load.staged.load.getLoc(), Technique::TensorMaps)
             << "load is converted to TMA with a tensor map of " << load.access.dims.size()
@@ -180,7 +185,8 @@ private:
   /// it, which it rebuilds.
   Value countIterations(SpecialisableLoop &specialisable) {
     SmallVector<Operation *> nest{specialisable.loop};
-    while (isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
+    while (nest.back()->getBlock() != start.block &&
+           isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
       nest.push_back(nest.back()->getParentOp());
     b.setInsertionPoint(nest.back());
     Value count = Numbers(b, loc).of(0);
@@ -320,6 +326,7 @@ private:
   int depth = 0;
   AffineAnalysis affine;
   std::vector<SpecialisableLoop> loops;
+  ProducerStart start;
 };
 
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {

@@ -131,7 +131,7 @@ def gemm_reduce_scatter(tokens, K, N):
     rows = tokens // RANKS
     a, b = tutorial.random_matrix(tokens, K), tutorial.random_matrix(K, N)
     c, part = tutorial.empty(rows, N), tutorial.empty(tokens, N)
-    slots = max(tutorial.reduce_scatter_slots(rows, N, tile) for tile in TILES)
+    slots = max(tutorial.reduce_scatter_slots(tokens, N, tile) for tile in TILES)
     peers = tutorial.make_peers(tokens * N, slots)
 
     def library(tile):
