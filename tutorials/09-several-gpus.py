@@ -179,19 +179,21 @@ def places(m, n, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     return row[:, None] * N + column[None, :], mask
 
 
-# Programs take the tiles by groups of columns, so that B, which all rows need, comes once from
-# memory and then from the L2 cache; in a group, the rows of block `first` come first. Blocks are of
-# the rows of all ranks, so for few rows, a block has the rows of several ranks, its *owners*.
+# Programs take the tiles by bands of blocks of rows, as in tutorial 03, beginning with block `first`.
+# Blocks are of the rows of all ranks: where these are few, a block has the rows of several ranks,
+# its *owners*.
+
+BAND = tl.constexpr(8)
 
 
 @triton.jit
 def tile_of(index, first, blocks, N, BLOCK_N: tl.constexpr):
     """Row and column of a tile, in blocks; there are `blocks` blocks of rows."""
-    tiles_n, group = tl.cdiv(N, BLOCK_N), 16
-    start = index // (group * blocks) * group
-    columns = tl.minimum(tiles_n - start, group)
-    index %= group * blocks
-    return (first + index // columns) % blocks, start + index % columns
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    band = index // (BAND * tiles_n) * BAND
+    size = tl.minimum(blocks - band, BAND)
+    index %= BAND * tiles_n
+    return (first + band + index % size) % blocks, index // size
 
 
 @triton.jit
@@ -291,21 +293,20 @@ def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
 #
 # A program stores the rows of its tile to the memory of their owners, where each rank has a place,
 # and signals them. If its own rank is an owner, it waits for the tiles of all ranks and adds its
-# rows up, always in the same order: each run has the same result to the last bit. In each group, a
-# rank begins with the first block without rows of its own and ends with its own blocks: what a
-# program waits for is of its own group or an earlier one, of programs with smaller numbers, which
-# GPUs start first. (That is no rule of CUDA's; with `take_turn` it need not be one.)
+# rows up, always in the same order: each run has the same result to the last bit. A rank begins with
+# the first block without rows of its own, and ends with its own blocks, in the order that they have
+# on all ranks: so no rank waits for tiles that come after some for which another one waits.
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
 def gemm_reduce_scatter_kernel(
-    c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, epoch, rows, N, K, RANKS: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, turns_ptr, rank, epoch, rows, N, K,
+    RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A tile of this rank's partial C, and its part of the `rows` rows of the sum of all."""
     M = RANKS * rows
     blocks, begin = tl.cdiv(M, BLOCK_M), tl.cdiv((rank + 1) * rows, BLOCK_M)
-    m, n = tile_of(tl.program_id(0), begin, blocks, N, BLOCK_N)
+    m, n = tile_of(tl.maximum(take_turn(turns_ptr), 0), begin, blocks, N, BLOCK_N)
     tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
@@ -341,8 +342,9 @@ def gemm_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
     _, parts = peers.next_epoch()
     gemm_reduce_scatter_kernel[(reduce_scatter_slots(M, N, blocks),)](
-        c, a, b, parts, peers.pads, peers.rank, peers.epoch, rows, N, K, RANKS=peers.count, **blocks
-    )
+        c, a, b, parts, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
+        peers.count, **blocks,
+    )  # fmt: skip
     return c
 
 

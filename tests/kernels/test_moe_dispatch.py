@@ -71,9 +71,13 @@ class Dispatch:
             [gpu.to(array) for array in (x, *routing)]
             for gpu, x, routing in zip(self.ranks.gpus, xs, routings, strict=True)
         ]
-        for peers, arrays, received, out in zip(self.peers, given, counts, outs, strict=True):
-            came = self.bench.dispatch(peers, *arrays, received, PROGRAMS, BLOCKS)
-            double_kernel[(1,)](out.array, came, received, self.N, len(self.ranks), BLOCK=256)
+        came = [
+            self.bench.dispatch(peers, *arrays, received, PROGRAMS, BLOCKS)
+            for peers, arrays, received in zip(self.peers, given, counts, strict=True)
+        ]
+        # Not before all ranks have launched: loading this kernel may wait for what runs on its GPU.
+        for out, rows, received in zip(outs, came, counts, strict=True):
+            double_kernel[(1,)](out.array, rows, received, self.N, len(self.ranks), BLOCK=256)
         self.results.append((outs, counts))
         self.inputs.append((xs, routings, given))
 

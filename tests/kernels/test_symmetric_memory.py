@@ -413,10 +413,9 @@ def test_descriptors_of_a_peer(make_ranks, waits):
         write()
     ranks.wait()
     check_product(c.numpy(), a, b)
-    if waits:
-        assert "complete_tx::bytes" not in kernel.asm["ptx"]
-    elif ranks.gpus[0].arch >= 90:
+    if ranks.gpus[0].arch >= 90:  # the producer starts after the wait
         assert "complete_tx::bytes" in kernel.asm["ptx"]
+        assert ("bar.sync \t7" in kernel.asm["ptx"]) == waits
 
 
 @triton.jit

@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node=2 tests/gpu/bench/exchanges.py --json exchanges.json
 
-Both sides take the fastest of the same few tiles and leave their inputs as they were; a time is
-that of the slowest rank. Every element of every kernel is compared with float64 before it is timed.
+Both sides take the fastest of the same few tiles and leave their inputs as they were. Then they are
+timed in turns; a time is that of the slowest rank, medians of five are reported. Every element of every kernel is compared with float64 before it is timed.
 For each size the script says what limits the kernel: its GEMM alone, or the bytes that must cross
 the link, by the bandwidth of a plain copy from a peer, which it measures; neither where it takes
 more than twice as long as both.
@@ -204,26 +204,32 @@ def check(case):
 
 
 def fastest(run, tiles):
-    """Milliseconds with the fastest tile, the same on all ranks: a time is the slowest rank's.
+    """The fastest tile, the same on all ranks: a time is the slowest rank's; and that time in milliseconds.
 
     All ranks have ended one tile's launches before the next one's, so that these may use its flags.
     """
     times = [tutorial.measure(lambda tile=tile: run(tile)) for tile in tiles]
-    best = tiles[times.index(min(times))]
-    return min(*times, tutorial.measure(lambda: run(best))), best
+    return tiles[times.index(min(times))], min(times)
+
+
+ROUNDS = 5
+
+
+def interleaved(*runs):
+    """The median time of each run, in milliseconds, and the median of the second's by the first's."""
+    times = np.array([[tutorial.measure(run) for run in runs] for _ in range(ROUNDS)])
+    return *np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0]))
 
 
 def measure(case, link):
     """A row of the table; `link` is in GB/s."""
-    ours, tile = fastest(case.ours, case.tiles)
-    library, other = fastest(case.library, case.tiles)
-    again = tutorial.measure(lambda: case.ours(tile)), tutorial.measure(lambda: case.library(other))
-    ours, library = min(ours, again[0]), min(library, again[1])
-    alone, _ = fastest(case.alone, case.tiles)
+    (tile, _), (other, _) = (fastest(run, case.tiles) for run in (case.ours, case.library))
+    ours, library, ratio = interleaved(lambda: case.ours(tile), lambda: case.library(other))
+    _, alone = fastest(case.alone, case.tiles)
     crossing = case.bytes / link / 1e6
     limit = "the link" if crossing > alone else "the GEMM or norm"
     return {
-        "ours_ms": ours, "library_ms": library, "ratio": library / ours, "alone_ms": alone,
+        "ours_ms": ours, "library_ms": library, "ratio": ratio, "alone_ms": alone,
         "link_gb_s": case.bytes / ours / 1e6, "of_link": crossing / ours,
         "limit": limit if ours < 2 * max(alone, crossing) else "neither",
     }  # fmt: skip

@@ -60,7 +60,7 @@ def steps(ranks, gpus, out):
     as_triton = ["-m", "pantile.compat"]
     figures = lambda name: ["--json", str(out / f"{name}.json")]
     on_rank = lambda *command: under_torchrun(ranks if gpus else 1, *command)
-    tests = ["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "-n", "12"]
+    tests = ["-m", "pytest", "-v", "-ra", "-p", "no:cacheprovider", "-n", "12", "--durations=12"]
     return [
         Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 40, needs_gpus=ranks),
         Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 110),
@@ -71,7 +71,7 @@ def steps(ranks, gpus, out):
             90,
         ),
         Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 30, needs_gpus=ranks),
-        Step("tests", [*tests, "-m", "gpu", *TESTS], 150, needs_gpus=1),
+        Step("tests", [*tests, "-m", "gpu", *TESTS], 240, needs_gpus=1),
     ]
 
 
