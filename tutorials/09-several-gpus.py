@@ -67,12 +67,12 @@ def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
 
 
 @triton.jit
-def take_turn(turns_ptr):
-    """How many programs have started before; the last one sets the counter back."""
-    turn = tl.atomic_add(turns_ptr, 1, sem="relaxed")
-    if turn == tl.num_programs(0) - 1:
+def take_turn(turns_ptr, of, sem: tl.constexpr = "relaxed"):
+    """How many of `of` programs have been here before; the last one sets the counter back."""
+    turn = tl.atomic_add(turns_ptr, 1, sem=sem).to(tl.int32)
+    if turn == of - 1:
         tl.atomic_xchg(turns_ptr, 0, sem="relaxed")
-    return turn.to(tl.int32)
+    return turn
 
 
 # %%
@@ -96,7 +96,7 @@ class Peers:
         self.halves, self.own_pads = (data[: len(data) // 2], data[len(data) // 2 :]), pads
         half = data.nbytes // 2
         self.tables = [table([address + half * i for address in addresses]) for i in range(2)]
-        self.pads, self.turns = table(pad_addresses), table([0])
+        self.pads, self.turns = table(pad_addresses), table([0] * (1 + len(pads)))
         self.epoch = 0
 
     def next_epoch(self):
@@ -209,9 +209,9 @@ def owners_of(m, rows, RANKS: tl.constexpr, BLOCK_M: tl.constexpr):
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
 # of all ranks. A tile could read them where they are, but every column of tiles would read them over
 # the link, as the L2 cache does not keep another GPU's memory. So the programs that start first, the
-# *copiers*, store this rank's rows to the halves of all ranks, each a part of every block of rows,
-# and set a flag for each. Other programs compute a tile, when the flags of its block are set: of the
-# rank's own rows first, while the others' are on their way.
+# *copiers*, store this rank's rows to the halves of all ranks, each a part of every block of rows;
+# who is the last one of a block sets its flag there. Other programs compute a tile, when the flags of
+# its block are set: of the rank's own rows first, while the others' are on their way.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
@@ -222,10 +222,10 @@ COPIERS, PIECE = tl.constexpr(32), tl.constexpr(16384)  # programs; numbers at a
 
 @triton.jit
 def copy_rows(
-    part, a_ptr, halves_ptr, pads_ptr, rank, epoch, rows, K,
+    part, a_ptr, halves_ptr, pads_ptr, counts_ptr, rank, epoch, rows, K,
     RANKS: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """Copy a part of each block of this rank's rows to all ranks, and set its flag there."""
+    """Copy a part of each block of this rank's rows to all ranks; the last one sets its flag."""
     first, end, blocks = rank * rows, (rank + 1) * rows, tl.cdiv(RANKS * rows, BLOCK_M)
     for m in range(first // BLOCK_M, tl.cdiv(end, BLOCK_M)):
         top = tl.maximum(m * BLOCK_M, first) - first
@@ -239,8 +239,8 @@ def copy_rows(
                 half = tl.load(halves_ptr + (rank + i) % RANKS)
                 theirs = tl.multiple_of(half.to(tl.pointer_type(a_ptr.dtype.element_ty)), 16)
                 tl.store(theirs + tl.cast(first, tl.int64) * K + at, piece, at < stop)
-        slot = (epoch % 2 * blocks + m) * COPIERS + part
-        tell(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
+        if take_turn(counts_ptr + m, COPIERS, "acq_rel") == COPIERS - 1:
+            tell(pads_ptr, epoch % 2 * blocks + m, rank, tl.arange(0, RANKS), epoch, RANKS)
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -249,16 +249,18 @@ def all_gather_gemm_kernel(
     RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Copy rows, or compute a tile of C = A·B; each rank has `rows` rows of A."""
-    turn, M = take_turn(turns_ptr), RANKS * rows
+    turn, M = take_turn(turns_ptr, tl.num_programs(0)), RANKS * rows
     if turn < COPIERS:
-        copy_rows(turn, a_ptr, halves_ptr, pads_ptr, rank, epoch, rows, K, RANKS, BLOCK_M)
+        counts_ptr = turns_ptr + 1
+        copy_rows(
+            turn, a_ptr, halves_ptr, pads_ptr, counts_ptr, rank, epoch, rows, K, RANKS, BLOCK_M
+        )
     else:
         blocks, index = tl.cdiv(M, BLOCK_M), tl.maximum(turn - COPIERS, 0)
         m, n = tile_of(index, rank * rows // BLOCK_M, blocks, N, BLOCK_N)
         first, last = owners_of(m, rows, RANKS, BLOCK_M)
         owners = tl.minimum(first + tl.arange(0, RANKS), last)
-        slots = (epoch % 2 * blocks + m) * COPIERS + tl.arange(0, COPIERS)
-        wait_for(pads_ptr, slots[:, None], rank, owners[None, :], epoch, RANKS)
+        wait_for(pads_ptr, epoch % 2 * blocks + m, rank, owners, epoch, RANKS)
         tile = gemm_tile(whole_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
         at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
         tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
@@ -269,7 +271,7 @@ BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
 
 def all_gather_memory(count, rows, K, blocks=BLOCKS):
     """Numbers and slots for `count` ranks' rows."""
-    return count * rows * K, triton.cdiv(count * rows, blocks["BLOCK_M"]) * COPIERS.value
+    return count * rows * K, triton.cdiv(count * rows, blocks["BLOCK_M"])
 
 
 def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
@@ -306,7 +308,8 @@ def gemm_reduce_scatter_kernel(
     """A tile of this rank's partial C, and its part of the `rows` rows of the sum of all."""
     M = RANKS * rows
     blocks, begin = tl.cdiv(M, BLOCK_M), tl.cdiv((rank + 1) * rows, BLOCK_M)
-    m, n = tile_of(tl.maximum(take_turn(turns_ptr), 0), begin, blocks, N, BLOCK_N)
+    turn = take_turn(turns_ptr, tl.num_programs(0))
+    m, n = tile_of(tl.maximum(turn, 0), begin, blocks, N, BLOCK_N)
     tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)

@@ -17,12 +17,16 @@ BLOCKS = dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, num_warps=4, num_stages=3)
 EPOCHS = 4
 
 
-@pytest.fixture(scope="module")
-def tutorial():
-    spec = importlib.util.spec_from_file_location("several_gpus", FILE)
+def load(file):
+    spec = importlib.util.spec_from_file_location("several_gpus", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def tutorial():
+    return load(FILE)
 
 
 class Exchange:
@@ -154,3 +158,24 @@ def test_one_buffer_is_not_enough(make_ranks, tutorial):  # noqa: F811
         pytest.skip("hardware does not tell")
     with pytest.raises(RuntimeError, match=RACE):
         run_all_gather(tutorial, ranks, 64, 64, 64, change=one_buffer)
+
+
+@pytest.mark.parametrize(
+    "text, mistake",
+    [
+        ('COPIERS, "acq_rel")', 'COPIERS, "relaxed")'),
+        ('sem="acquire", scope="sys"', 'sem="relaxed", scope="sys"'),
+        ('sem="release", scope="sys"', 'sem="release", scope="gpu"'),
+    ],
+)
+def test_parts_that_nothing_orders_are_found(make_ranks, tmp_path, text, mistake):  # noqa: F811
+    """The last copier of a block announces what the others have stored."""
+    ranks = make_ranks(2)
+    if ranks.gpus[0].name != "emulated":
+        pytest.skip("hardware does not tell")
+    source = FILE.read_text()
+    assert source.count(text) == 1
+    planted = tmp_path / "several_gpus_with_a_mistake.py"
+    planted.write_text(source.replace(text, mistake))
+    with pytest.raises(RuntimeError, match=RACE):
+        run_all_gather(load(planted), ranks, 24, 64, 64)
