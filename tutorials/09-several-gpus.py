@@ -172,11 +172,10 @@ def gemm_tile(
 
 @triton.jit
 def places(m, n, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Offsets and mask of the tile (m, n) in a matrix of M×N."""
-    row = m * BLOCK_M + tl.arange(0, BLOCK_M)
-    column = n * BLOCK_N + tl.arange(0, BLOCK_N)
-    mask = (row < M)[:, None] & (column < N)[None, :]
-    return row[:, None] * N + column[None, :], mask
+    """Where the rows of tile (m, n) of a matrix of M×N begin, offsets from there, and a mask."""
+    row, column = tl.arange(0, BLOCK_M), n * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (m * BLOCK_M + row < M)[:, None] & (column < N)[None, :]
+    return tl.cast(m * BLOCK_M, tl.int64) * N, row[:, None] * N + column[None, :], mask
 
 
 # Programs take the tiles by bands of blocks of rows, as in tutorial 03, beginning with block `first`.
@@ -262,8 +261,8 @@ def all_gather_gemm_kernel(
         owners = tl.minimum(first + tl.arange(0, RANKS), last)
         wait_for(pads_ptr, epoch % 2 * blocks + m, rank, owners, epoch, RANKS)
         tile = gemm_tile(whole_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-        at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
-        tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
+        start, at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
+        tl.store(c_ptr + start + at, tile.to(c_ptr.dtype.element_ty), mask)
 
 
 BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
@@ -312,7 +311,7 @@ def gemm_reduce_scatter_kernel(
     m, n = tile_of(tl.maximum(turn, 0), begin, blocks, N, BLOCK_N)
     tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
-    at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
+    start, at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
     tile = tile.to(c_ptr.dtype.element_ty)
     owner = (m * BLOCK_M + tl.arange(0, BLOCK_M)) // rows  # of each row
     part = tl.cast(rows, tl.int64) * N
@@ -320,18 +319,18 @@ def gemm_reduce_scatter_kernel(
     first, last = owners_of(m, rows, RANKS, BLOCK_M)
     for peer in range(first, last + 1):
         part_ptr = tl.load(parts_ptr + peer).to(tl.pointer_type(c_ptr.dtype.element_ty))
-        part_ptr = tl.multiple_of(part_ptr, 16) + (rank - peer) * part
+        part_ptr = tl.multiple_of(part_ptr, 16) + (rank - peer) * part + start
         tl.store(part_ptr + at, tile, mask & (owner == peer)[:, None])
         tell(pads_ptr, slot, rank, peer, epoch, RANKS)
 
     if (first <= rank) & (rank <= last):
         wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
         own_ptr = tl.load(parts_ptr + rank).to(tl.pointer_type(c_ptr.dtype.element_ty))
-        own_ptr, own = tl.multiple_of(own_ptr, 16), mask & (owner == rank)[:, None]
+        own_ptr, own = tl.multiple_of(own_ptr, 16) + start, mask & (owner == rank)[:, None]
         total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for peer in range(RANKS):
             total += tl.load(own_ptr + (peer - rank) * part + at, own, 0.0)
-        tl.store(c_ptr - rank * part + at, total.to(c_ptr.dtype.element_ty), own)
+        tl.store(c_ptr + (start - rank * part) + at, total.to(c_ptr.dtype.element_ty), own)
 
 
 def reduce_scatter_slots(M, N, blocks=BLOCKS):

@@ -49,8 +49,8 @@ def gemm_kernel(
     tiles_m = tl.cdiv(M, BLOCK_M)
     m, n = tl.program_id(0) % tiles_m, tl.program_id(0) // tiles_m
     tile = gemm_tile(a_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-    at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
-    tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
+    start, at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
+    tl.store(c_ptr + start + at, tile.to(c_ptr.dtype.element_ty), mask)
 
 
 @triton.jit
