@@ -21,6 +21,7 @@ from .kind_gemm import draw_any_gemm, draw_gemm, draw_scaled_gemm
 from .kind_host import draw_host
 from .kind_loops import draw_loops
 from .kind_phases import draw_phases
+from .kind_producers import draw_producers
 from .kind_repeated import draw_repeated
 from .kind_rows import draw_rows
 from .kind_scratch import draw_scratch
@@ -48,6 +49,7 @@ DRAWS = {
     "repeated": draw_repeated,
     "arrays": draw_arrays,
     "bounds": draw_bounds,
+    "producers": draw_producers,
 }
 WEIGHTS = {
     "statements": 4,
@@ -70,6 +72,7 @@ WEIGHTS = {
     "repeated": 2,
     "arrays": 3,
     "bounds": 2,
+    "producers": 2,
 }
 """How often each is drawn."""
 

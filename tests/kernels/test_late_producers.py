@@ -156,3 +156,25 @@ def test_programs_that_come_to_the_loop_or_do_not(device, way, chosen):
         np.testing.assert_allclose(mine, of_all if multiplies else other, rtol=1e-3, atol=1e-2)
     if way != "again":
         check_start(compiled)
+
+
+@triton.jit
+def counted(c, a, b, counts, K, B: tl.constexpr):
+    """The old values of a tile of atomics go through shared memory to all rows, past the start."""
+    row = tl.program_id(0) * B
+    old = tl.atomic_add(counts + row + tl.arange(0, B), 1.0)
+    acc = tl.zeros((B, B), tl.float32) + old[:, None]
+    tl.store(tile(c, row, B), acc + product(a, b, row, K, B))
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+def test_old_values_beside_the_start(device, num_warps):
+    a, b = random((BLOCKS * B, K), "fp16", seed=7), random((K, B), "fp16", seed=8)
+    counts = random(BLOCKS * B, "fp32", seed=9)
+    expected = a.astype(np.float64) @ b.astype(np.float64) + counts[:, None]
+    out = device.output((BLOCKS * B, B), "fp32")
+    compiled = counted[(BLOCKS,)](
+        out.array, device.to(a), device.to(b), device.to(counts), K, B, num_warps=num_warps
+    )
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=1e-2)
+    check_start(compiled)

@@ -169,6 +169,8 @@ void addAsync(Effects &effects, nv::AsyncOpInterface op) {
 
 Effects effectsOf(Operation *op) {
   Effects effects;
+  if (isa<nv::ProducerOp>(op)) // its scratch has no other use, and consumers do not wait there
+    return effects;
   if (auto scratch = op->getAttrOfType<IntegerAttr>(names::scratch)) {
     int64_t begin = scratch.getInt(), end = begin + scratchBytes(op);
     const bool perWarp = scratchIsPerWarp(op);
