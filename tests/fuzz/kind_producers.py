@@ -1,4 +1,4 @@
-"""Loops of dots after what their loads have to wait for, and beside relaxed sums.
+"""Loops of dots after what their loads have to wait for, and next to relaxed sums.
 
 Needs: draft.
 Gives: draw_producers.

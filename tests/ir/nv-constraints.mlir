@@ -303,6 +303,35 @@ func.func @producer_in_a_loop(%n: index) {
 }
 
 // -----
+func.func @a_producer_in_a_branch(%b: i1) {
+  scf.if %b {
+    // expected-error @below {{producer_c1: it is not in the function itself}}
+    nv.producer {
+    }
+  }
+  return
+}
+
+// -----
+func.func @a_fork_in_a_branch(%b: i1) {
+  scf.if %b {
+    // expected-error @below {{fork_producer_c1: it is not in the function itself}}
+    nv.fork_producer
+  }
+  return
+}
+
+// -----
+func.func @nobody_to_dismiss(%b: i1) {
+  nv.fork_producer
+  scf.if %b {
+    // expected-error @below {{dismiss_producer_c1: it is in no branch of a kernel with `nv.producer`}}
+    nv.dismiss_producer
+  }
+  return
+}
+
+// -----
 func.func @bytes_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{expect_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
   nv.expect %b, 8192 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>

@@ -168,7 +168,7 @@ def counted(c, a, b, counts, K, B: tl.constexpr):
 
 
 @pytest.mark.parametrize("num_warps", [4, 8])
-def test_old_values_beside_the_start(device, num_warps):
+def test_old_values_next_to_the_start(device, num_warps):
     a, b = random((BLOCKS * B, K), "fp16", seed=7), random((K, B), "fp16", seed=8)
     counts = random(BLOCKS * B, "fp32", seed=9)
     expected = a.astype(np.float64) @ b.astype(np.float64) + counts[:, None]
