@@ -11,6 +11,8 @@
 # RUN: %{run} --kernel stands_in_branches 2>&1 | FileCheck %s --check-prefix=BRANCHES
 # RUN: %{run} --kernel stores_between 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} --kernel stores_in_a_loop_around 2>&1 | FileCheck %s --check-prefix=REFUSED
+# RUN: %{run} --kernel stores_a_product 2>&1 | FileCheck %s --check-prefix=PRODUCT
+# RUN: pantilec %s --no-cache --emit pipeline -o - --kernel adds_products --signature "%{sig}, *fp32:16, *fp32:16" 2>&1 | FileCheck %s --check-prefix=PRODUCT
 # RUN: pantilec %s --no-cache -o - --kernel takes_turns --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=PTX
 import pantile as triton
 import pantile.language as tl
@@ -116,6 +118,38 @@ def stands_in_branches(a, b, c, depth, stride, table):
         if m > 2 * n:
             acc = matmul(a, b, m, n, depth, stride)
     write(c, acc, m, n, stride)
+
+
+# Stores and sums by TMA are done when the kernel ends, which is too late for a producer that starts after them.
+# PRODUCT: nv.fork_producer
+# PRODUCT-NOT: nv.tma_store
+# PRODUCT: nv.producer {
+# PRODUCT: nv.tma_load
+@triton.jit
+def stores_a_product(a, b, c, depth, stride, table):
+    t, s, k = tl.arange(0, 32), tl.arange(0, 256), tl.arange(0, 32)
+    x = tl.load(a + t[:, None] * 32 + k[None, :]).to(tl.float32)
+    y = tl.load(c + k[:, None] * 256 + s[None, :]).to(tl.float32)
+    product = tl.dot(x, y, input_precision="ieee")
+    tl.store(b + t[:, None] * 256 + s[None, :], product.to(tl.float16))
+    acc = tl.zeros((B, B), tl.float32)
+    for at in range(0, 128, 64):
+        acc = tl.dot(tl.load(places(a, 0, at, 128)), tl.load(places(b, at, 0, 64)), acc)
+    write(c, acc, 0, 0, stride)
+
+
+@triton.jit
+def adds_products(a, b, c, depth, stride, sums, other):
+    d, e = tl.arange(0, B), tl.arange(0, 32)
+    x, y = tl.load(places(a, 0, 0, B)), tl.load(places(b, 0, 0, B))
+    for i in range(0, depth):
+        product = tl.dot(x * (i - 1).to(tl.float16), y)
+        tl.atomic_add(sums + d[:, None] * B + d[None, :], product, sem="relaxed")
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, B, 32):
+        left = tl.load(other + d[:, None] * B + (k + e)[None, :])
+        acc = tl.dot(left, tl.load(sums + (k + e)[:, None] * B + d[None, :]), acc)
+    write(c, acc, 0, 0, stride)
 
 
 # It starts once, so nothing may be in its way between two loops, or in a loop around.

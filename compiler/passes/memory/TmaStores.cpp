@@ -156,7 +156,7 @@ private:
       return refuse(store, "it has a cache modifier or an eviction policy");
     if (Operation *loop = ownLoopAround(store); loop && !store.adds())
       return refuse(store, "it is in a loop", loop);
-    if (Operation *reader = store.adds() ? synchronisation() : laterReader(store))
+    if (Operation *reader = readerOf(store))
       return refuse(store, "a later operation may read what it writes", reader);
     if (Operation *other = otherAccess(store))
       return refuse(store, "another operation accesses memory through its pointer", other);
@@ -203,15 +203,25 @@ private:
 
   //===- what might observe it -------------------------------------------------------------===//
 
-  static bool reads(Operation *op) { return synchronises(op) || isa<LoadOp, nv::CopyAsyncOp>(op); }
+  static bool reads(Operation *op) {
+    return synchronises(op) || isa<LoadOp, nv::CopyAsyncOp, nv::TmaLoadOp>(op);
+  }
 
-  /// An operation of the same program after `store` that reads memory. Other programs are not
-  /// ordered with it.
-  Operation *laterReader(Operation *store) {
+  /// An operation that may read what `store` writes before the kernel ends. A sum is not read but by
+  /// other programs after a signal, and by a producer that starts after it.
+  Operation *readerOf(Write store) {
+    if (!store.adds())
+      return later(store, reads);
+    Operation *signal = synchronisation();
+    return signal ? signal : later(store, llvm::IsaPred<nv::TmaLoadOp>);
+  }
+
+  /// A `wanted` operation of the same program after `store`. Other programs are not ordered with it.
+  Operation *later(Operation *store, llvm::function_ref<bool(Operation *)> wanted) {
     Block &program = programBody(kernel);
     for (Operation *at = store;; at = at->getParentOp()) {
       for (Operation *next = at->getNextNode(); next; next = next->getNextNode())
-        if (Operation *found = findOp(next, reads))
+        if (Operation *found = findOp(next, wanted))
           return found;
       if (at->getBlock() == &program || at->getParentOp() == kernel)
         return nullptr;
