@@ -3,8 +3,9 @@
 // Gives: the earliest place at which a producer may start, and what it then gets from the consumers.
 // How:   A producer starts with the kernel if it can. It starts later if memory that it loads may be
 //        written before, if its coordinates come from memory or tiles, or if its loops are in a branch
-//        that has results. Consumers run alone up to there. They hand it the scalars that it uses, and their accesses to memory come before its
-//        own. The place is run at most once: it is in branches, but in no loop.
+//        that has results. Consumers run alone up to there. They hand it the scalars that it uses,
+//        and their accesses to memory come before its own. The place is run at most once: it is in
+//        branches, but in no loop.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"

@@ -2,10 +2,11 @@
 // Gives: partitionWarps.
 // How:   the region of the producer gets the marked operations, and copies of the scalars and the
 //        control flow that they depend on (ScalarSlice.h); its loops and branches carry no more
-//        than that. What both partitions use moves to the start of the kernel: circular buffers,
-//        mbarriers, tensor maps, and loads of scalars that both need. Such a load must run once,
-//        before the kernel writes memory: a consumer that waits for nothing could otherwise
-//        overwrite the value before the producer reads it.
+//        than that. It uses scalars from before its start as they are. What both partitions use
+//        moves to the start of the kernel: circular buffers, mbarriers, tensor maps, and, for a
+//        producer that starts with the kernel, loads of scalars that both need. Such a load must
+//        run once, before the kernel writes memory: a consumer that waits for nothing could
+//        otherwise overwrite the value before the producer reads it.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerPartition.h"
 #include "analysis/ScalarSlice.h"
