@@ -62,16 +62,16 @@ def steps(ranks, gpus, out):
     on_rank = lambda *command: under_torchrun(ranks if gpus else 1, *command)
     tests = ["-m", "pytest", "-v", "-ra", "-p", "no:cacheprovider", "-n", "12", "--durations=12"]
     return [
-        Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 40, needs_gpus=ranks),
-        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 110),
-        Step("dispatch", on_rank(BENCH / "moe_dispatch.py", *figures("dispatch")), 40),
+        Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 30, needs_gpus=ranks),
+        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 70),
+        Step("dispatch", on_rank(BENCH / "moe_dispatch.py", *figures("dispatch")), 35),
         Step(
             "models",
             under_torchrun(ranks, *as_triton, BENCH / "parallel_models.py", *figures("models")),
-            90,
+            75,
         ),
-        Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 30, needs_gpus=ranks),
-        Step("tests", [*tests, "-m", "gpu", *TESTS], 240, needs_gpus=1),
+        Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 28, needs_gpus=ranks),
+        Step("tests", [*tests, "-m", "gpu", *TESTS], 235, needs_gpus=1),
     ]
 
 
