@@ -125,8 +125,8 @@ Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
 
 /// Sends the extra warps away in branches that do not lead to `start`.
 void dismissElsewhere(OpBuilder &b, const ProducerStart &start) {
-  for (Block *block = start.block; auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
-       block = branch->getBlock()) {
+  Block *block = start.block;
+  while (auto branch = dyn_cast<scf::IfOp>(block->getParentOp())) {
     if (branch.getElseRegion().empty()) {
       b.setInsertionPointToEnd(&branch.getElseRegion().emplaceBlock());
       scf::YieldOp::create(b, branch.getLoc());
@@ -134,6 +134,7 @@ void dismissElsewhere(OpBuilder &b, const ProducerStart &start) {
     b.setInsertionPointToStart(block == branch.thenBlock() ? branch.elseBlock()
                                                            : branch.thenBlock());
     nv::DismissProducerOp::create(b, branch.getLoc());
+    block = branch->getBlock();
   }
 }
 } // namespace
