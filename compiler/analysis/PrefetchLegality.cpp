@@ -46,7 +46,8 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
     if ((isa<StoreOp, AtomicRmwOp>(op) && !isNoAliasStore(loop, op, base)) ||
-        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && !isStableLoad(load)))
+        isa<AtomicCasOp, BarrierOp, SpecialOp, nv::AcquireOp>(op) || isOpaque ||
+        (load && !isStableLoad(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });

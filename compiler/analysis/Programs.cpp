@@ -9,7 +9,8 @@ namespace pantile {
 
 bool synchronises(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
-  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
+  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp, nv::AcquireOp>(
+             op) ||
          (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
          (load && !isStableLoad(load));
 }

@@ -171,6 +171,11 @@ std::optional<LogicalResult> Translator::visitTensors(Operation *op) {
                    placeOf(op->getLoc()));
     return success();
   }
+  if (auto acquire = dyn_cast<nv::AcquireOp>(op)) {
+    builder.emit(runAwait, {{}, addressOf(acquire.getBarrier()), reg(acquire.getParity())}, 1, 0,
+                 placeOf(op->getLoc()));
+    return success();
+  }
   return std::nullopt;
 }
 

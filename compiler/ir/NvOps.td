@@ -389,7 +389,9 @@ def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<
   let description = [{
     All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start; or later,
     after an `nv.fork_producer`: what consumers did before it is then visible to its copies, and they hand it the scalars that it uses.
+    It may poll scalars in the consumers' place: its copies after a poll read what the poll has acquired.
     - producer_c1: it is in the function itself; in branches only after an `nv.fork_producer`.
+    - producer_c2: its atomic operations are polls of scalars, without a timeout, whose results are unused.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
@@ -414,8 +416,9 @@ def Nv_DismissProducerOp : Nv_Op<"dismiss_producer", [MemoryEffects<[MemRead, Me
 def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "arrive at the full barrier of a stage, which completes when `bytes` have been copied";
   let description = [{
+    With 0 `bytes` nothing is copied: it tells that a poll is over (`nv.acquire`).
     - expect_c1: `barrier` is one pair of i64.
-    - expect_c2: `bytes` is positive.
+    - expect_c2: `bytes` is not negative.
   }];
   let arguments = (ins Nv_BufferType:$barrier, I32Attr:$bytes);
   let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
@@ -459,6 +462,16 @@ def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite
   let description = "- mbarrier_wait_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, BoolAttr:$empty, I32:$parity);
   let assemblyFormat = "$barrier `,` $empty `,` $parity attr-dict `:` type($barrier)";
+  let hasVerifier = 1;
+}
+def Nv_AcquireOp : Nv_Op<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until the producer has polled in the consumers' place, and acquire what the poll has acquired";
+  let description = [{
+    The producer arrives at the full barrier of the stage after its poll.
+    - acquire_c1: `barrier` is one pair of i64.
+  }];
+  let arguments = (ins Nv_BufferType:$barrier, I32:$parity);
+  let assemblyFormat = "$barrier `,` $parity attr-dict `:` type($barrier)";
   let hasVerifier = 1;
 }
 def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {

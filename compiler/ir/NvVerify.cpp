@@ -276,6 +276,12 @@ LogicalResult ProducerOp::verify() {
   const bool mayBeInBranch = kernel && !kernel.getOps<ForkProducerOp>().empty();
   if (!kernel || (kernel != (*this)->getParentOp() && !mayBeInBranch))
     return emitOpError("producer_c1: it is not in the function itself");
+  auto isRefused = [](Operation *op) {
+    auto atomic = dyn_cast<AtomicRmwOp>(op);
+    return isa<AtomicCasOp>(op) || (atomic && !atomic.isPlainPoll());
+  };
+  if (Operation *op = findOp(*this, isRefused))
+    return op->emitOpError("producer_c2: it is no poll of a scalar whose result is unused");
   return success();
 }
 
@@ -293,9 +299,13 @@ LogicalResult DismissProducerOp::verify() {
 }
 
 LogicalResult ExpectOp::verify() {
-  if (!isPositive(getBytes()))
-    return emitOpError("expect_c2: `bytes` is not positive");
+  if (static_cast<int32_t>(getBytes()) < 0)
+    return emitOpError("expect_c2: `bytes` is negative");
   return verifyBarrier(*this, getBarrier().getType(), "expect_c1");
+}
+
+LogicalResult AcquireOp::verify() {
+  return verifyBarrier(*this, getBarrier().getType(), "acquire_c1");
 }
 
 LogicalResult TmaLoadOp::verify() {

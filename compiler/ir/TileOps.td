@@ -261,6 +261,13 @@ def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>
                        Optional<I64>:$timeout, Tile_Sem:$sem, Tile_Scope:$scope);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`mask` $mask^ `:` type($mask))? (`timeout` $timeout^)? attr-dict `:` type($ptr) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether one thread can do it for all: it polls a scalar, without a timeout, and its result is unused.
+    bool isPlainPoll() {
+      return getKind() == RmwKind::Poll && !getTimeout() && getResult().use_empty() &&
+             !::mlir::isa<::mlir::RankedTensorType>(getPtr().getType());
+    }
+  }];
   let hasVerifier = 1;
 }
 def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["cmp", "value", "result"]>]> {

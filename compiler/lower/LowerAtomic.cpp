@@ -10,6 +10,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "support/MachineModel.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -330,6 +331,13 @@ llvm::Value *readUntil(Lowering &l, const std::string &name, llvm::Value *ptr,
   return result;
 }
 
+/// The producer polls in one thread. Its copies are of another proxy than the poll.
+LogicalResult pollInProducer(Lowering &l, AtomicRmwOp op, const std::string &name) {
+  readUntil(l, name, l.scalar(op.getPtr()), l.scalar(op.getValue()), nullptr, nullptr);
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async, {});
+  return success();
+}
+
 /// Each thread polls its own elements; a barrier follows. Every read has the requested semantics:
 /// with relaxed reads a fence would be needed between the last one and the barrier.
 LogicalResult lowerPoll(Lowering &l, AtomicRmwOp op) {
@@ -340,6 +348,8 @@ LogicalResult lowerPoll(Lowering &l, AtomicRmwOp op) {
                                          l.scalar(op.getTimeout()));
   const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
   const std::string name = "ld" + orderOf(op.getSem(), op.getScope()) + ".b" + std::to_string(bits);
+  if (op->getParentOfType<nv::ProducerOp>())
+    return pollInProducer(l, op, name);
   LogicalResult result = lowerAtomic(
       l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
         return readUntil(l, name, ptr, expected[reg], deadline, mask);

@@ -69,13 +69,20 @@ LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
   return success();
 }
 
-LogicalResult lowerMbarrierWait(Lowering &l, nv::MbarrierWaitOp op) {
+LogicalResult awaitPhase(Lowering &l, llvm::Value *barrier, Value parity) {
   l.assembly(l.b.getVoidTy(),
              "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; "
              "@p bra over; bra again; over: }",
-             "r,r,~{memory}",
-             {barrierAddress(l, op.getBarrier(), op.getEmpty()), l.scalar(op.getParity())});
+             "r,r,~{memory}", {barrier, l.scalar(parity)});
   return success();
+}
+
+LogicalResult lowerMbarrierWait(Lowering &l, nv::MbarrierWaitOp op) {
+  return awaitPhase(l, barrierAddress(l, op.getBarrier(), op.getEmpty()), op.getParity());
+}
+
+LogicalResult lowerAcquire(Lowering &l, nv::AcquireOp op) {
+  return awaitPhase(l, barrierAddress(l, op.getBarrier(), false), op.getParity());
 }
 
 LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
@@ -131,6 +138,7 @@ void lower::addTma(Handlers &h) {
   h.add<nv::ExpectOp>(lowerExpect);
   h.add<nv::TmaLoadOp>(lowerTmaLoad);
   h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);
+  h.add<nv::AcquireOp>(lowerAcquire);
   h.add<nv::ReleaseOp>(lowerRelease);
   h.add<nv::PingPongWaitOp>(lowerPingPongWait);
   h.add<nv::PingPongArriveOp>(lowerPingPongArrive);

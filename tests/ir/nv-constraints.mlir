@@ -332,6 +332,32 @@ func.func @nobody_to_dismiss(%b: i1) {
 }
 
 // -----
+func.func @producer_adds(%p: !tile.ptr<i32>, %one: i32) {
+  nv.producer {
+    // expected-error @below {{producer_c2: it is no poll of a scalar whose result is unused}}
+    %old = tile.atomic_rmw add, relaxed, gpu, %p, %one : !tile.ptr<i32> -> i32
+  }
+  return
+}
+
+// -----
+func.func @producer_uses_what_it_polled(%p: !tile.ptr<i32>, %one: i32) {
+  nv.producer {
+    // expected-error @below {{producer_c2: it is no poll of a scalar whose result is unused}}
+    %seen = tile.atomic_rmw poll, acquire, gpu, %p, %one : !tile.ptr<i32> -> i32
+    %sum = arith.addi %seen, %one : i32
+  }
+  return
+}
+
+// -----
+func.func @acquires_of_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %parity: i32) {
+  // expected-error @below {{acquire_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
+  nv.acquire %b, %parity : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
 func.func @bytes_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{expect_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
   nv.expect %b, 8192 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
@@ -339,9 +365,9 @@ func.func @bytes_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) 
 }
 
 // -----
-func.func @no_bytes(%b: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
-  // expected-error @below {{expect_c2: `bytes` is not positive}}
-  nv.expect %b, 0 : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+func.func @negative_bytes(%b: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{expect_c2: `bytes` is negative}}
+  nv.expect %b, -1 : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
   return
 }
 

@@ -11,6 +11,9 @@
 //        4. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
 //        in a branch with results, it starts after what is in the way, where that comes before all
 //        loops (ProducerStart.h).
+//        5. A poll of a scalar that is in the way elsewhere, but in no loop with MMAs, is done by the
+//        producer, once, in the consumers' place, if rule 2 holds for its operands. It may then come
+//        before what consumers do earlier: so rule 3 holds for the flag as for what is loaded.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
@@ -81,13 +84,14 @@ public:
       return refuse(candidates[0], "inline assembly with side effects may depend on its threads",
                     assembly);
     while (!collectAll(candidates))
-      if (!startLater(candidates))
+      if (!startLater(candidates) && !pollInProducer(candidates))
         return false;
     addStages();
     return true;
   }
 
   const ProducerStart &startOfProducer() const { return start; }
+  ArrayRef<AtomicRmwOp> pollsOfProducer() const { return polls.getArrayRef(); }
 
   /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
   /// and the scratch that is live next to them.
@@ -105,6 +109,7 @@ public:
         demand.sharedBytes += bytesOf(load.staged.alloc.getType());
       demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
+    demand.sharedBytes += polls.size() * bufferBytes(barriers.withDepth(pollsAhead));
     return demand;
   }
 
@@ -130,7 +135,11 @@ private:
     loops.clear();
     slice = newSlice();
     obstacle = nullptr;
-    return llvm::all_of(candidates, [&](scf::ForOp loop) { return collect(loop); });
+    return llvm::all_of(candidates, [&](scf::ForOp loop) { return collect(loop); }) &&
+           llvm::all_of(polls, [&](AtomicRmwOp poll) {
+             return slice.addOperandsOf(poll) ||
+                    refuseUnknown(poll, "what it polls depends on tiles or on values in memory");
+           });
   }
 
   /// Lets the producer start after what is in its way; false if it cannot.
@@ -140,6 +149,14 @@ private:
                            : std::nullopt;
     start = later.value_or(start);
     return later.has_value();
+  }
+
+  /// Lets the producer do the poll that is in its way; false if that is no poll, or cannot be moved.
+  bool pollInProducer(ArrayRef<scf::ForOp> candidates) {
+    auto poll = dyn_cast_or_null<AtomicRmwOp>(obstacle);
+    return poll && poll.isPlainPoll() && map == nv::ProgramMap::Grid && producerWarps == 1 &&
+           llvm::none_of(candidates, [&](scf::ForOp loop) { return loop->isAncestor(poll); }) &&
+           polls.insert(poll);
   }
 
   ScalarSlice newSlice() const { return ScalarSlice(function, start, map == nv::ProgramMap::Grid); }
@@ -244,9 +261,7 @@ private:
   bool isHintedNoAlias(Operation *op, SpecialisableLoop &specialisable) {
     auto store = dyn_cast<StoreOp>(op);
     Value target = store ? baseOf(store.getPtr()) : Value();
-    if (!store || !isKernelArgument(target) ||
-        llvm::any_of(specialisable.loads,
-                     [&](TmaLoad &load) { return load.access.base == target; }))
+    if (!store || !isKernelArgument(target) || llvm::is_contained(basesOf(specialisable), target))
       return false;
     for (auto around = specialisable.loop->getParentOfType<scf::ForOp>(); around;
          around = around->getParentOfType<scf::ForOp>())
@@ -257,9 +272,19 @@ private:
   }
 
   /// Whether `op` is an atomic that has no order with the loop's loads (docs/memory-order.md).
-  static bool isUnorderedAtomic(Operation *op, SpecialisableLoop &specialisable) {
-    return llvm::all_of(specialisable.loads,
-                        [&](TmaLoad &load) { return isNoAliasAtomic(op, load.access.base); });
+  bool isUnorderedAtomic(Operation *op, SpecialisableLoop &specialisable) {
+    return llvm::all_of(basesOf(specialisable),
+                        [&](Value base) { return isNoAliasAtomic(op, base); });
+  }
+
+  /// Through what the producer reads for a loop, or polls.
+  SmallVector<Value> basesOf(SpecialisableLoop &specialisable) {
+    SmallVector<Value> bases;
+    for (TmaLoad &load : specialisable.loads)
+      bases.push_back(load.access.base);
+    for (AtomicRmwOp poll : polls)
+      bases.push_back(baseOf(poll.getPtr()));
+    return bases;
   }
 
   /// An operation that orders loads and may run before the loop is entered, after the start of the
@@ -272,7 +297,8 @@ private:
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
     auto orders = [&](Operation *op) {
-      return ordersLoads(op) && !isHintedNoAlias(op, specialisable) &&
+      const bool isOfProducer = isa<AtomicRmwOp>(op) && polls.contains(cast<AtomicRmwOp>(op));
+      return !isOfProducer && ordersLoads(op) && !isHintedNoAlias(op, specialisable) &&
              !isUnorderedAtomic(op, specialisable);
     };
     if (Operation *effect = findOp(repeated, orders))
@@ -353,7 +379,8 @@ private:
   ProducerStart start; // before `slice`, which is made from it
   ScalarSlice slice;
   Refusal &refusal;
-  Operation *obstacle = nullptr; ///< of a producer that starts before it
+  Operation *obstacle = nullptr;      ///< of a producer that starts before it
+  llvm::SetVector<AtomicRmwOp> polls; ///< that the producer does
 
 public:
   std::vector<SpecialisableLoop> loops;
@@ -388,7 +415,8 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
   if (!collector.collect())
     return std::nullopt;
   const CtaDemand demand = collector.demand();
-  return ProducerPlan{std::move(collector.loops), demand, collector.startOfProducer(), warps};
+  return ProducerPlan{std::move(collector.loops), llvm::to_vector(collector.pollsOfProducer()),
+                      demand, collector.startOfProducer(), warps};
 }
 
 } // namespace pantile

@@ -42,9 +42,13 @@ struct SpecialisableLoop {
   }
 };
 
+/// How many polls ahead of its consumers a producer is at most.
+constexpr int pollsAhead = 2;
+
 /// The loops that a producer loads for, and what a CTA then takes of an SM.
 struct ProducerPlan {
   std::vector<SpecialisableLoop> loops;
+  llvm::SmallVector<AtomicRmwOp> polls; ///< that the producer does in the consumers' place
   CtaDemand demand;
   ProducerStart start;
   int warps = 1; ///< of the producer, with the helper warp

@@ -8,7 +8,9 @@
 //        continued from a previous loop that shares its circular buffers: stage index = count mod
 //        depth, phase = (count / depth) mod 2. Each load becomes a TMA load into the stage, between
 //        a wait for the stage to be empty and one for it to be full.
-//        3. The producer gets a copy of the scalars and the control flow that its TMA loads need,
+//        3. A poll that the producer does in the consumers' place is followed by an arrival at a
+//        circular mbarrier, where they wait (`nv.acquire`).
+//        4. The producer gets a copy of the scalars and the control flow that its TMA loads need,
 //        and each side loses the operations of the other (ProducerPartition.cpp).
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
@@ -69,9 +71,14 @@ public:
     loops = std::move(plan->loops);
     start = plan->start;
     remarkOnLoops();
+    for (AtomicRmwOp poll : plan->polls)
+      remarkApplied(poll.getLoc(), Technique::WarpSpecialisation)
+          << "the producer warp polls, and the other warps wait for it";
     b.setInsertionPointToStart(&function.getBody().front());
     for (SpecialisableLoop &specialisable : loops)
       specialise(specialisable);
+    for (AtomicRmwOp poll : plan->polls)
+      pollInProducer(poll);
     if (!partitionWarps(function, start))
       return function.emitError("the producer needs more than was planned for it");
     return plan->warps;
@@ -112,16 +119,13 @@ private:
     allocBuffers(specialisable);
     for (TmaLoad &load : specialisable.loads)
       load.map = tensorMap(load);
-    Value count =
-        specialisable.previous ? continueCount(specialisable) : countIterations(specialisable);
+    Value count = specialisable.previous
+                      ? continueCount(specialisable)
+                      : countExecutions(specialisable.loop.getBody()->getTerminator());
     Block &body = *specialisable.loop.getBody();
-    Numbers n(b, loc);
-    b.setInsertionPoint(body.getTerminator());
-    setNext(body, n.add(count, n.of(1)));
+    setNext(body, count);
     b.setInsertionPointToStart(&body);
-    Value stage = n.rem(count, n.of(depth));
-    Value phase = n.both(n.div(count, n.of(depth)), n.of(1));
-    const PipelineState state{stage, phase, n.either(phase, n.of(1))};
+    const PipelineState state = stateOf(count);
     for (unsigned group = 0; group < specialisable.barriers.size(); ++group)
       specialiseGroup(specialisable, group, state);
     eraseUnneededFences(specialisable.loop);
@@ -151,18 +155,28 @@ private:
     for (TmaLoad &load : specialisable.loads)
       load.channel = nv::ChannelOp::create(b, loc, load.staged.alloc.getType().withDepth(depth),
                                            nv::Transport::Tma);
-    for (unsigned group = 0; group < specialisable.groups; ++group) {
-      Value barriers = nv::AllocOp::create(b, loc, barriersOfStage(b.getContext()).withDepth(depth),
-                                           IntegerAttr());
-      nv::MbarrierInitOp::create(b, loc, barriers, warps);
-      specialisable.barriers.push_back(barriers);
-    }
+    for (unsigned group = 0; group < specialisable.groups; ++group)
+      specialisable.barriers.push_back(allocBarriers());
+  }
+
+  Value allocBarriers() {
+    const nv::BufferType stages = barriersOfStage(b.getContext()).withDepth(depth);
+    Value barriers = nv::AllocOp::create(b, loc, stages, IntegerAttr());
+    nv::MbarrierInitOp::create(b, loc, barriers, warps);
+    return barriers;
   }
 
   /// The stage index and the mbarrier phase of an iteration.
   struct PipelineState {
     Value index, phase, oppositePhase;
   };
+
+  PipelineState stateOf(Value count) {
+    Numbers n(b, loc);
+    Value stage = n.rem(count, n.of(depth));
+    Value phase = n.both(n.div(count, n.of(depth)), n.of(1));
+    return {stage, phase, n.either(phase, n.of(1))};
+  }
 
   Value stageOf(Value buffer, Value stage) {
     return nv::SelectStageOp::create(b, loc, buffer, stage);
@@ -179,16 +193,17 @@ private:
     return makeTensorMap(b, loc, function, affine, load.access, box);
   }
 
-  //===- the count of iterations -----------------------------------------------------------===//
+  //===- the count of iterations, and of polls ---------------------------------------------===//
 
-  /// The number of iterations so far, carried through the loop and all loops and branches around
-  /// it, which it rebuilds.
-  Value countIterations(SpecialisableLoop &specialisable) {
-    SmallVector<Operation *> nest{specialisable.loop};
-    while (nest.back()->getBlock() != start.block &&
-           isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
-      nest.push_back(nest.back()->getParentOp());
-    b.setInsertionPoint(nest.back());
+  /// The number of times that `op` has run so far, carried through all loops and branches around it,
+  /// which it rebuilds.
+  Value countExecutions(Operation *op) {
+    SmallVector<Operation *> nest;
+    Operation *last = op;
+    for (; last->getBlock() != start.block && isa<scf::ForOp, scf::IfOp>(last->getParentOp());
+         last = nest.back())
+      nest.push_back(last->getParentOp());
+    b.setInsertionPoint(last);
     Value count = Numbers(b, loc).of(0);
     for (Operation *&level : llvm::reverse(nest))
       if (auto branch = dyn_cast<scf::IfOp>(level)) {
@@ -198,8 +213,10 @@ private:
         count = wider.getRegionIterArgs().back();
         level = wider;
       }
+    if (nest.empty())
+      return count;
     for (Operation *level : ArrayRef(nest).drop_back())
-      setNext(*level->getBlock(), level->getResults().back());
+      yieldLast(*level->getBlock(), level->getResults().back());
     return count;
   }
 
@@ -213,9 +230,16 @@ private:
     return wider.getRegionIterArgs().back();
   }
 
-  static void setNext(Block &body, Value next) {
+  static void yieldLast(Block &body, Value value) {
     Operation *yield = body.getTerminator();
-    yield->setOperand(yield->getNumOperands() - 1, next);
+    yield->setOperand(yield->getNumOperands() - 1, value);
+  }
+
+  /// Lets `body` yield one more than `count`.
+  void setNext(Block &body, Value count) {
+    b.setInsertionPoint(body.getTerminator());
+    Numbers n(b, loc);
+    yieldLast(body, n.add(count, n.of(1)));
   }
 
   /// `loop` with one more carried value, which does not change as yet.
@@ -249,6 +273,28 @@ private:
     branch.replaceAllUsesWith(wider.getResults().drop_back());
     branch.erase();
     return wider;
+  }
+
+  //===- a poll ----------------------------------------------------------------------------===//
+
+  /// Lets the producer do `poll`, and the consumers wait for that.
+  void pollInProducer(AtomicRmwOp poll) {
+    loc = poll.getLoc();
+    depth = pollsAhead;
+    b.setInsertionPointToStart(&function.getBody().front());
+    Value barriers = allocBarriers(), count = countExecutions(poll);
+    Block &block = *poll->getBlock();
+    if (&block != start.block && !isa<func::FuncOp>(block.getParentOp()))
+      setNext(block, count);
+    b.setInsertionPointAfter(poll);
+    const PipelineState state = stateOf(count);
+    Value barrier = stageOf(barriers, state.index);
+    markProducer(poll);
+    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
+    markProducer(nv::ExpectOp::create(b, loc, barrier, 0));
+    nv::AcquireOp::create(b, loc, barrier, state.phase);
+    auto release = nv::ReleaseOp::create(b, loc, barrier, Value());
+    release->setAttr(names::readByThreads, b.getUnitAttr());
   }
 
   //===- one group of loads ----------------------------------------------------------------===//
