@@ -55,10 +55,14 @@ def tell(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
 
 
 @triton.jit
-def wait_for(pads_ptr, slot, rank, peers, epoch, RANKS: tl.constexpr):
-    """Wait until `peers` have told this rank that they have come to epoch `epoch`."""
-    pad = tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
+def wait_for(pad, slot, peers, epoch, RANKS: tl.constexpr):
+    """Wait until `peers` have told the rank whose pad it is that they have come to epoch `epoch`."""
     tl.atomic_poll(pad + slot * RANKS + peers, epoch, sem="acquire", scope="sys")
+
+
+@triton.jit
+def pad_of(pads_ptr, rank):
+    return tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
 
 
 # A program may only wait for programs that have started, or all might wait for one that finds no
@@ -209,8 +213,15 @@ def owners_of(m, rows, RANKS: tl.constexpr, BLOCK_M: tl.constexpr):
 # of all ranks. A tile could read them where they are, but every column of tiles would read them over
 # the link, as the L2 cache does not keep another GPU's memory. So the programs that start first, the
 # *copiers*, store this rank's rows to the halves of all ranks, each a part of every block of rows;
-# who is the last one of a block sets its flag there. Other programs compute a tile, when the flags of
-# its block are set: of the rank's own rows first, while the others' are on their way.
+# who is the last one of a block sets its flag there. Other programs compute tiles, when the flags of
+# their blocks are set: of the rank's own rows first, while the others' are on their way.
+#
+# A tile of 128×256 needs a whole SM. Then there is one program per SM, which goes on to its next tile
+# while it stores one: `flatten=True` promises that storing C changes nothing that is loaded later.
+# On Hopper, a warp of its own loads for the tensor cores; it also waits for the flags, so that it is
+# tiles ahead. Copiers compute tiles, too, but come some steps later: sending a row to one rank takes
+# about as long as 16 of a tile's sums. Then copiers wait for one another, so all programs must run at
+# once, as they do in a *cooperative* launch.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
@@ -242,30 +253,43 @@ def copy_rows(
             tell(pads_ptr, epoch % 2 * blocks + m, rank, tl.arange(0, RANKS), epoch, RANKS)
 
 
-@triton.jit(do_not_specialize=["rank", "epoch"])
+@triton.jit(do_not_specialize=["rank", "epoch", "head_start"])
 def all_gather_gemm_kernel(
     c_ptr, a_ptr, whole_ptr, b_ptr, halves_ptr, pads_ptr, turns_ptr, rank, epoch, rows, N, K,
-    RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    head_start, RANKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Copy rows, or compute a tile of C = A·B; each rank has `rows` rows of A."""
+    """Copy rows, and compute tiles of C = A·B; each rank has `rows` rows of A."""
     turn, M = take_turn(turns_ptr, tl.num_programs(0)), RANKS * rows
+    pad = pad_of(pads_ptr, rank)
     if turn < COPIERS:
         counts_ptr = turns_ptr + 1
         copy_rows(
             turn, a_ptr, halves_ptr, pads_ptr, counts_ptr, rank, epoch, rows, K, RANKS, BLOCK_M
         )
-    else:
-        blocks, index = tl.cdiv(M, BLOCK_M), tl.maximum(turn - COPIERS, 0)
-        m, n = tile_of(index, rank * rows // BLOCK_M, blocks, N, BLOCK_N)
-        first, last = owners_of(m, rows, RANKS, BLOCK_M)
-        owners = tl.minimum(first + tl.arange(0, RANKS), last)
-        wait_for(pads_ptr, epoch % 2 * blocks + m, rank, owners, epoch, RANKS)
-        tile = gemm_tile(whole_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-        start, at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
-        tl.store(c_ptr + start + at, tile.to(c_ptr.dtype.element_ty), mask)
+    blocks, first_block = tl.cdiv(M, BLOCK_M), rank * rows // BLOCK_M
+    tiles, others = blocks * tl.cdiv(N, BLOCK_N), tl.num_programs(0) - COPIERS
+    early = tl.minimum(head_start * others, tiles)  # tiles that copiers have no part in
+    steps = tl.cdiv(early, others) + tl.cdiv(tiles - early, tl.num_programs(0))
+    for step in tl.range(tl.where(turn < COPIERS, head_start, 0), steps, flatten=True):
+        index = step * others + turn - COPIERS
+        if step >= head_start:
+            index = early + (step - head_start) * tl.num_programs(0) + turn
+        if index < tiles:
+            m, n = tile_of(tl.maximum(index, 0), first_block, blocks, N, BLOCK_N)
+            first, last = owners_of(m, rows, RANKS, BLOCK_M)
+            for owner in range(first, last + 1):
+                wait_for(pad, epoch % 2 * blocks + m, owner, epoch, RANKS)
+            tile = gemm_tile(whole_ptr, b_ptr, m * BLOCK_M, n, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+            start, at, mask = places(m, n, M, N, BLOCK_M, BLOCK_N)
+            tl.store(c_ptr + start + at, tile.to(c_ptr.dtype.element_ty), mask)
 
 
 BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
+
+
+def processors():
+    """How many SMs there are."""
+    return torch.cuda.get_device_properties().multi_processor_count if ON_GPU else 40
 
 
 def all_gather_memory(count, rows, K, blocks=BLOCKS):
@@ -273,15 +297,19 @@ def all_gather_memory(count, rows, K, blocks=BLOCKS):
     return count * rows * K, triton.cdiv(count * rows, blocks["BLOCK_M"])
 
 
-def all_gather_gemm(peers, a, b, c, blocks=BLOCKS):
-    """C = A·B, where `a` are this rank's rows of A."""
+def all_gather_gemm(peers, a, b, c, blocks=BLOCKS, others=None):
+    """C = A·B, where `a` are this rank's rows of A; by `others` programs that do not copy."""
     (rows, K), N = a.shape, b.shape[1]
     assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
     whole, halves = peers.next_epoch()
     tiles = triton.cdiv(peers.count * rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
-    all_gather_gemm_kernel[(COPIERS.value + tiles,)](
+    size = blocks["BLOCK_M"] * blocks["BLOCK_N"]
+    others = others or (max(processors() - COPIERS.value, 1) if size > 128 * 128 else tiles)
+    programs = COPIERS.value + min(tiles, others)
+    all_gather_gemm_kernel[(programs,)](
         c, a, whole, b, halves, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
-        peers.count, **blocks,
+        triton.cdiv(16 * rows, size), peers.count,
+        launch_cooperative_grid=programs < COPIERS.value + tiles, **blocks,
     )  # fmt: skip
     return c
 
@@ -324,7 +352,7 @@ def gemm_reduce_scatter_kernel(
         tell(pads_ptr, slot, rank, peer, epoch, RANKS)
 
     if (first <= rank) & (rank <= last):
-        wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), epoch, RANKS)
+        wait_for(pad_of(pads_ptr, rank), slot, tl.arange(0, RANKS), epoch, RANKS)
         own_ptr = tl.load(parts_ptr + rank).to(tl.pointer_type(c_ptr.dtype.element_ty))
         own_ptr, own = tl.multiple_of(own_ptr, 16) + start, mask & (owner == rank)[:, None]
         total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -369,7 +397,7 @@ def all_reduce_rms_norm_kernel(
     at, mask = tl.program_id(0).to(tl.int64) * n + column, column < n
     weight = tl.load(weight_ptr + column, mask)
 
-    wait_for(pads_ptr, epoch % 2, rank, peers, epoch, RANKS)
+    wait_for(pad_of(pads_ptr, rank), epoch % 2, peers, epoch, RANKS)
     total = tl.zeros((BLOCK,), tl.float32)
     for peer in range(RANKS):
         row_ptr = tl.load(rows_ptr + peer).to(tl.pointer_type(y_ptr.dtype.element_ty))

@@ -24,6 +24,15 @@ def load(file):
     return module
 
 
+def replaced(folder, text, other):
+    """The tutorial with `other` in place of `text`."""
+    source = FILE.read_text()
+    assert source.count(text) == 1
+    changed = folder / "several_gpus_changed.py"
+    changed.write_text(source.replace(text, other))
+    return load(changed)
+
+
 @pytest.fixture(scope="module")
 def tutorial():
     return load(FILE)
@@ -70,14 +79,14 @@ def check(ours, exact):
     np.testing.assert_allclose(ours, exact, rtol=2e-3, atol=2e-3 * np.abs(exact).max())
 
 
-def run_all_gather(tutorial, ranks, rows, N, K, change=None):
+def run_all_gather(tutorial, ranks, rows, N, K, change=None, others=None):
     count = len(ranks)
     exchange = Exchange(tutorial, ranks, *tutorial.all_gather_memory(count, rows, K, BLOCKS))
     if change:
         change(exchange)
     a = [draw(count, epoch, rows, K) for epoch in range(EPOCHS)]
     b = draw(count, 9, K, N)
-    multiply = lambda peers, a, b, c: tutorial.all_gather_gemm(peers, a, b, c, BLOCKS)
+    multiply = lambda peers, a, b, c: tutorial.all_gather_gemm(peers, a, b, c, BLOCKS, others)
     for epoch in range(EPOCHS):
         exchange.launch(multiply, list(zip(a[epoch], b)), (count * rows, N))
     ranks.wait()
@@ -90,6 +99,16 @@ def run_all_gather(tutorial, ranks, rows, N, K, change=None):
 @pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192), (16, 64, 64), (24, 136, 64)])
 def test_all_gather_and_gemm(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
     run_all_gather(tutorial, make_ranks(count), rows, N, K)
+
+
+@pytest.mark.parametrize("copiers, others", [(1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    "count, rows, N, K", [(2, 72, 520, 128), (2, 520, 136, 64), (4, 24, 1030, 64)]
+)
+def test_programs_of_several_tiles(make_ranks, tmp_path, count, rows, N, K, copiers, others):  # noqa: F811
+    """Programs that copy come some tiles later; the emulated GPU has room for three at once."""
+    few = replaced(tmp_path, "PIECE = tl.constexpr(32)", f"PIECE = tl.constexpr({copiers})")
+    run_all_gather(few, make_ranks(count), rows, N, K, others=others)
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -173,9 +192,5 @@ def test_parts_that_nothing_orders_are_found(make_ranks, tmp_path, text, mistake
     ranks = make_ranks(2)
     if ranks.gpus[0].name != "emulated":
         pytest.skip("hardware does not tell")
-    source = FILE.read_text()
-    assert source.count(text) == 1
-    planted = tmp_path / "several_gpus_with_a_mistake.py"
-    planted.write_text(source.replace(text, mistake))
     with pytest.raises(RuntimeError, match=RACE):
-        run_all_gather(load(planted), ranks, 24, 64, 64)
+        run_all_gather(replaced(tmp_path, text, mistake), ranks, 24, 64, 64)
