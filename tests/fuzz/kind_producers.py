@@ -4,8 +4,9 @@ Needs: draft.
 Gives: draw_producers.
 How:   a program multiplies rows of A by B. Before its loops it stores rows, adds by atomics, passes
        a barrier, or learns from a ticket, memory or a tile which rows they are. The loops stand in
-       branches, some of which do not come to them, or in a loop, and may add relaxed sums. Each ticket
-       has a result of its own, so the order of programs does not matter.
+       branches, some of which do not come to them, or in a loop, and may add relaxed sums. Between
+       them flags may be polled, which the program has set itself. Each ticket has a result of its own,
+       so the order of programs does not matter.
 """
 
 import contextlib
@@ -120,7 +121,8 @@ class _Producers:
     def _multiply(self):
         draft = self.draft
         self.sums = draft.array("sums", "i32", self.side, 0, 3) if draft.chance(0.4) else None
-        way = draft.pick("plain", "plain", "branch", "results", "else", "twice", "around")
+        self.flags = self._flags() if draft.chance(0.5) else None
+        way = draft.pick("plain", "plain", "branch", "results", "else", "twice", "around", "around")
         draft.line("block = tl.maximum(block, 0)")
         if way == "plain":
             self._loop()
@@ -137,14 +139,46 @@ class _Producers:
         elif way == "twice":
             self._loop()
             if draft.chance(0.5):
-                draft.pick(self._barrier, self._add)()
+                draft.pick(self._barrier, self._add, self._poll)()
             self._loop()
         else:
-            with draft.block(f"for i in range({draft.number(draft.rng.randint(0, 2))}):"):
+            with draft.block(f"for i in range({draft.number(draft.rng.randint(0, 4))}):"):
                 if draft.chance(0.3):
-                    draft.pick(self._store, self._barrier)()
+                    draft.pick(self._store, self._barrier, self._poll, self._poll)()
+                self._poll()
                 draft.line("acc = acc * 0.5")
                 self._loop()
+                if draft.chance(0.3):
+                    self._poll()
+
+    # Flags, which the program itself has set.
+
+    def _flags(self):
+        draft = self.draft
+        flags = draft.array("flags", draft.pick("i32", "i32", "i64"), 4 * self.programs, 0, 0)
+        for i in range(4):
+            draft.line(f"tl.atomic_store({flags} + block * 4 + {i}, {i + 1}, sem='release')")
+        return flags
+
+    def _poll(self):
+        """Of one flag or several, in a branch or not; the old value may be used."""
+        draft = self.draft
+        if not self.flags:
+            return
+        sem = draft.pick("acquire", "acquire", "relaxed")
+        with contextlib.ExitStack() as around:
+            i = draft.pick("0", "1", "3")
+            if draft.chance(0.3):
+                i = draft.fresh("f")
+                loop = f"for {i} in range({draft.pick('0', 'block % 2')}, {draft.pick('1', '4')}):"
+                around.enter_context(draft.block(loop))
+            if draft.chance(0.3):
+                around.enter_context(draft.block(f"if block {draft.pick('>', '<')} 1:"))
+            poll = f"tl.atomic_poll({self.flags} + block * 4 + {i}, {i} + 1, sem='{sem}')"
+            if draft.chance(0.1):
+                draft.line(f"acc += {poll}")
+            else:
+                draft.line(poll)
 
     def _loop(self):
         draft, side = self.draft, self.side

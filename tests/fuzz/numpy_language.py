@@ -186,7 +186,14 @@ class Language:
 
     atomic_add, atomic_max, atomic_min = _atomic("add"), _atomic("max"), _atomic("min")
     atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
-    atomic_xchg = _atomic("xchg")
+    atomic_xchg = atomic_store = _atomic("xchg")
+
+    def atomic_poll(self, pointer, expected, **_):
+        """Programs run one after the other here: what is waited for must be there."""
+        found = tile(self.memory.atomic("or", pointer, 0, None) == expected)
+        if not found.all():
+            raise Undefined("a poll of what no earlier program has set")
+        return found
 
     def atomic_cas(self, pointer, compare, value, **_):
         return tile(self.memory.compare_and_swap(pointer, compare, value))

@@ -3,7 +3,8 @@
     torchrun --nproc-per-node=2 tests/gpu/bench/exchanges.py --json exchanges.json
 
 Both sides take the fastest of the same few tiles and leave their inputs as they were. Then they are
-timed in turns; a time is that of the slowest rank, medians of five are reported. Every element of every kernel is compared with float64 before it is timed.
+timed in turns; a time is that of the slowest rank, medians of 15 are reported. Every element of every
+kernel is compared with float64 before it is timed.
 For each size the script says what limits the kernel: its GEMM alone, or the bytes that must cross
 the link, by the bandwidth of a plain copy from a peer, which it measures; neither where it takes
 more than twice as long as both.
@@ -212,19 +213,27 @@ def fastest(run, tiles):
     return tiles[times.index(min(times))], min(times)
 
 
-ROUNDS = 5
+ROUNDS = 15
 
 
-def interleaved(*runs):
-    """The median time of each run, in milliseconds, and the median of the second's by the first's."""
-    times = np.array([[tutorial.measure(run) for run in runs] for _ in range(ROUNDS)])
+def interleaved(ours, library, ms):
+    """The median time of each, in milliseconds, and the median of the second's by the first's.
+
+    Every other round begins with the second. A round has as many launches, of about `ms`, as fit
+    into 20 ms: GPUs at their limit of power get slower while they run.
+    """
+    repeats = max(3, min(20, int(20 / ms)))
+    times = np.zeros((ROUNDS, 2))
+    for number, turn in enumerate(times):
+        for i in (0, 1) if number % 2 == 0 else (1, 0):
+            turn[i] = tutorial.measure((ours, library)[i], repeats)
     return *np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0]))
 
 
 def measure(case, link):
     """A row of the table; `link` is in GB/s."""
-    (tile, _), (other, _) = (fastest(run, case.tiles) for run in (case.ours, case.library))
-    ours, library, ratio = interleaved(lambda: case.ours(tile), lambda: case.library(other))
+    (tile, ms), (other, _) = (fastest(run, case.tiles) for run in (case.ours, case.library))
+    ours, library, ratio = interleaved(lambda: case.ours(tile), lambda: case.library(other), ms)
     _, alone = fastest(case.alone, case.tiles)
     crossing = case.bytes / link / 1e6
     limit = "the link" if crossing > alone else "the GEMM or norm"
