@@ -4,11 +4,14 @@
 //        and one cp.async.bulk.tensor per panel (cp.reduce.async.bulk.tensor if it adds), issued by
 //        one lane.
 // How:   The scratch holds `pieces` pieces. A piece is written after TMA has read the one that was
-//        there `pieces` bulk groups before. Every lane fences its writes for the async proxy, then
+//        there `pieces` bulk groups before. Every lane fences its writes, and what it may have
+//        acquired from other programs, for the async proxy, then
 //        the warp synchronises and one lane issues the store (PTX ISA, "Async proxy"). elect.sync
 //        chooses that lane: it is always the same one, and ptxas knows that it is one. By a condition
 //        on the lane it would loop over the lanes. Lanes that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
+#include "ir/FindOps.h"
 #include "layout/WarpBoxes.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -27,6 +30,15 @@ void syncWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
+/// Whether `kernel` may order its stores after what other programs did.
+bool acquires(Operation *kernel) {
+  return findOp(kernel, [](Operation *op) {
+    auto atomic = dyn_cast<AtomicRmwOp>(op);
+    const bool isSum = atomic && atomic.getSem() == MemSemantic::Relaxed && atomic->use_empty();
+    return synchronises(op) && !isSum && !isa<AssertOp, PrintOp>(op);
+  });
+}
+
 class TmaStoreLowering {
 public:
   TmaStoreLowering(Lowering &l, nv::TmaStoreOp op, const WarpBoxes &boxes, int64_t scratch)
@@ -35,6 +47,9 @@ public:
     llvm::Value *own =
         l.b.CreateMul(l.uniformWarp(), l.b.getInt32(static_cast<uint32_t>(ofWarp)), "", true, true);
     base = l.b.CreateAdd(own, l.b.getInt32(static_cast<uint32_t>(scratch)), "", true, true);
+    fence = acquires(op->getParentOfType<func::FuncOp>())
+                ? llvm::Intrinsic::nvvm_fence_proxy_async
+                : llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta;
     isElected = l.b.CreateExtractValue(
         l.b.CreateIntrinsic(llvm::Intrinsic::nvvm_elect_sync, {l.b.getInt32(-1)}), 1);
   }
@@ -48,7 +63,7 @@ public:
       const int64_t offset = static_cast<int64_t>(i % pieces) * boxes.shared.bytes();
       llvm::Value *place = l.b.CreateAdd(base, number(offset), "", true, true);
       storeTile(l, pick(values, boxes.regs[i]), place, boxes.shared, boxes.layout);
-      l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
+      l.b.CreateIntrinsic(l.b.getVoidTy(), fence, {});
       syncWarp(l);
       issueStore(place, boxes.starts[i]);
     }
@@ -98,6 +113,7 @@ private:
   const WarpBoxes &boxes;
   const LinearLayout &layout;
   llvm::Value *base, *isElected;
+  llvm::Intrinsic::ID fence;
 };
 
 LogicalResult lowerTmaStore(Lowering &l, nv::TmaStoreOp op) {

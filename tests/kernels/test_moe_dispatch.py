@@ -209,8 +209,11 @@ def test_mistakes_are_found(emulated_ranks, tmp_path, mistake):
 
 # Lines of the kernel that are left out.
 EARLY = {
-    "counts": ("    wait_for(pads_ptr, slot, rank, peers, epoch, RANKS)\n", ""),
-    "rows": ("        wait_for(pads_ptr, slot + 1 + program, rank, peers, epoch, RANKS)\n", ""),
+    "counts": ("    wait_for(pad_of(pads_ptr, rank), slot, peers, epoch, RANKS)\n", ""),
+    "rows": (
+        "        wait_for(pad_of(pads_ptr, rank), slot + 1 + program, peers, epoch, RANKS)\n",
+        "",
+    ),
 }
 
 

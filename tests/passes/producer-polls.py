@@ -12,6 +12,9 @@
 # RUN: %{run} --kernel other_polls -D KIND=5 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} --kernel other_polls -D KIND=6 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} --kernel other_polls -D KIND=7 2>&1 | FileCheck %s --check-prefix=REFUSED
+# RUN: %{run} --kernel other_polls -D KIND=9 2>&1 | FileCheck %s --check-prefix=REFUSED
+# RUN: %{run} --kernel other_polls -D KIND=10 2>&1 | FileCheck %s --check-prefix=REFUSED
+# RUN: %{run} --kernel other_polls -D KIND=11 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} --kernel other_polls -D KIND=8 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 import pantile as triton
 import pantile.language as tl
@@ -102,11 +105,19 @@ def other_polls(a, b, c, depth, stride, flags, table, KIND: tl.constexpr):
         elif KIND == 8:
             at = tl.load(table + n).to(tl.pointer_type(tl.int32))
             tl.atomic_poll(at, 1, sem="acquire")
+        elif KIND == 9:  # the flag may be one that is stored
+            tl.atomic_poll(
+                tl.where(stride > 7, flags + n, c.to(tl.pointer_type(tl.int32))), 1, sem="acquire"
+            )
         else:
             tl.atomic_poll(flags + n, 1, sem="acquire")
         acc = matmul(a, b, m, n, depth, stride)
         if KIND == 4:
             tl.store(flags + n, 0)
+        elif KIND == 10:  # might ask for what is polled next
+            tl.atomic_add(table, 1, sem="relaxed")
+        elif KIND == 11:
+            tl.atomic_xchg(table, 1, sem="relaxed")
         elif KIND == 5:
             tl.atomic_add(flags + n, 1, sem="relaxed")
         elif KIND == 6:

@@ -13,7 +13,8 @@
 //        loops (ProducerStart.h).
 //        5. A poll of a scalar that is in the way elsewhere, but in no loop with MMAs, is done by the
 //        producer, once, in the consumers' place, if rule 2 holds for its operands. It may then come
-//        before what consumers do earlier: so rule 3 holds for the flag as for what is loaded.
+//        before what consumers do earlier: so rule 3 holds for the flag as for what is loaded, and
+//        atomics, by which they might ask for what it waits for, are in the way.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
@@ -261,7 +262,10 @@ private:
   bool isHintedNoAlias(Operation *op, SpecialisableLoop &specialisable) {
     auto store = dyn_cast<StoreOp>(op);
     Value target = store ? baseOf(store.getPtr()) : Value();
-    if (!store || !isKernelArgument(target) || llvm::is_contained(basesOf(specialisable), target))
+    if (!store || !isKernelArgument(target) ||
+        llvm::any_of(specialisable.loads,
+                     [&](TmaLoad &load) { return load.access.base == target; }) ||
+        !llvm::all_of(polls, [&](AtomicRmwOp poll) { return isElsewhere(poll.getPtr(), target); }))
       return false;
     for (auto around = specialisable.loop->getParentOfType<scf::ForOp>(); around;
          around = around->getParentOfType<scf::ForOp>())
@@ -273,18 +277,18 @@ private:
 
   /// Whether `op` is an atomic that has no order with the loop's loads (docs/memory-order.md).
   bool isUnorderedAtomic(Operation *op, SpecialisableLoop &specialisable) {
-    return llvm::all_of(basesOf(specialisable),
-                        [&](Value base) { return isNoAliasAtomic(op, base); });
+    return polls.empty() && llvm::all_of(specialisable.loads, [&](TmaLoad &load) {
+             return isNoAliasAtomic(op, load.access.base);
+           });
   }
 
-  /// Through what the producer reads for a loop, or polls.
-  SmallVector<Value> basesOf(SpecialisableLoop &specialisable) {
-    SmallVector<Value> bases;
-    for (TmaLoad &load : specialisable.loads)
-      bases.push_back(load.access.base);
-    for (AtomicRmwOp poll : polls)
-      bases.push_back(baseOf(poll.getPtr()));
-    return bases;
+  /// Whether the address of `ptr` is not computed from `argument`, but from another one or from a
+  /// table in memory.
+  static bool isElsewhere(Value ptr, Value argument) {
+    const Value base = baseOf(ptr);
+    auto cast = base.getDefiningOp<IntToPtrOp>();
+    return isKernelArgument(base) ? base != argument
+                                  : cast && cast->getOperand(0).getDefiningOp<LoadOp>();
   }
 
   /// An operation that orders loads and may run before the loop is entered, after the start of the

@@ -30,7 +30,7 @@ sys.path.insert(0, str(FILE.parent))
 from rank_group import exchange, join, leave, load_tutorial  # noqa: E402
 
 tutorial = load_tutorial(FILE.parents[3])
-tell, wait_for = tutorial.tell, tutorial.wait_for
+tell, wait_for, pad_of = tutorial.tell, tutorial.wait_for, tutorial.pad_of
 
 PROGRAMS = 64  # per destination
 BLOCKS = dict(BLOCK_M=8, BLOCK_N=1024, num_warps=8)
@@ -55,7 +55,7 @@ def exchange_counts(starts_ptr, pads_ptr, slot, counts, rank, epoch, RANKS: tl.c
             pad = tl.load(pads_ptr + peer).to(tl.pointer_type(tl.int32))
             tl.store(pad + (counts + rank) * RANKS + peers, sent)
         tell(pads_ptr, slot, rank, peers, epoch, RANKS)
-    wait_for(pads_ptr, slot, rank, peers, epoch, RANKS)
+    wait_for(pad_of(pads_ptr, rank), slot, peers, epoch, RANKS)
 
 
 @triton.jit(do_not_specialize=["rank", "epoch"])
@@ -95,7 +95,7 @@ def dispatch_kernel(
 
     tell(pads_ptr, slot + 1 + program, rank, destination, epoch, RANKS)
     if destination == rank:
-        wait_for(pads_ptr, slot + 1 + program, rank, peers, epoch, RANKS)
+        wait_for(pad_of(pads_ptr, rank), slot + 1 + program, peers, epoch, RANKS)
         if program == 0:
             tl.store(received_ptr + peers, tl.load(column_of_counts + rank))
 
