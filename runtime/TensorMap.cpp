@@ -50,7 +50,8 @@ int dataType(const std::string &element) {
       .Case("f64", 8)
       .Case("bf16", 9)
       .Case("tf32", 11) // copies of fp32 round
-      .Case("i32", 4)
+      .Case("i64", 5)
+      .Case("i32", 3)
       .Case("i16", 1)
       .Default(0); // 8 bits of any kind
 }
@@ -59,7 +60,7 @@ uint64_t bytesOf(const std::string &element) {
   return llvm::StringSwitch<uint64_t>(element)
       .Cases({"f16", "bf16", "i16"}, 2)
       .Cases({"f32", "tf32", "i32"}, 4)
-      .Case("f64", 8)
+      .Cases({"f64", "i64"}, 8)
       .Default(1);
 }
 

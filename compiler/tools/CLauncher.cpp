@@ -170,8 +170,9 @@ std::string polynomial(const HostPolynomial &value) {
 
 /// CUtensorMapDataType.
 int dataType(const std::string &element) {
-  static const std::map<std::string, int> types = {{"i16", 1}, {"i32", 4},  {"f16", 6},  {"f32", 7},
-                                                   {"f64", 8}, {"bf16", 9}, {"tf32", 11}};
+  static const std::map<std::string, int> types = {{"i16", 1},  {"i32", 3},  {"i64", 5},
+                                                   {"f16", 6},  {"f32", 7},  {"f64", 8},
+                                                   {"bf16", 9}, {"tf32", 11}};
   auto it = types.find(element);
   return it == types.end() ? 0 : it->second;
 }

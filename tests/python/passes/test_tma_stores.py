@@ -102,6 +102,32 @@ def test_types_and_orders(device, dtype, turned):
         check_raised(device, kernel)
 
 
+@triton.jit
+def integer_product(a, b, c, N, K, B: tl.constexpr):
+    """C = A·B in tiles of B×B, exactly; A is M×K, B is K×N, of bytes."""
+    m, n = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
+    depth = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.int32)
+    for k in range(0, K, B):
+        x = tl.load(a + m[:, None] * K + (k + depth)[None, :])
+        acc = tl.dot(x, tl.load(b + (k + depth)[:, None] * N + n[None, :]), acc)
+    tl.store(c + m[:, None] * N + n[None, :], acc.to(c.dtype.element_ty))
+
+
+@pytest.mark.parametrize("dtype", ["i16", "i32"])
+@pytest.mark.parametrize("block", [64, 128])
+def test_integers(device, dtype, block):
+    M, N, K = 128, 384, 256
+    a, b = random((M, K), "i8", 1), random((K, N), "i8", 2)
+    out = device.output((M, N), dtype)
+    kernel = integer_product[(M // block, N // block)](
+        device.to(a), device.to(b), out.array, N, K, block, **RAISED
+    )
+    exact = a.astype(np.int64) @ b.astype(np.int64)
+    np.testing.assert_array_equal(out.numpy(), exact.astype(DTYPES[dtype]))
+    check_raised(device, kernel)
+
+
 @pytest.mark.parametrize("stages", [1, 3])
 def test_a_batch(device, stages):
     """What is left of the address becomes a dimension of its own."""
