@@ -3,7 +3,7 @@
     torchrun --nproc-per-node=2 tests/gpu/bench/exchanges.py --json exchanges.json
 
 Both sides take the fastest of the same few tiles and leave their inputs as they were. Then they are
-timed in turns; a time is that of the slowest rank, medians of 15 are reported. Every element of every
+timed in turns; a time is that of the slowest rank, medians of 11 are reported. Every element of every
 kernel is compared with float64 before it is timed.
 For each size the script says what limits the kernel: its GEMM alone, or the bytes that must cross
 the link, by the bandwidth of a plain copy from a peer, which it measures; neither where it takes
@@ -204,41 +204,55 @@ def check(case):
     return worst
 
 
-def fastest(run, tiles):
-    """The fastest tile, the same on all ranks: a time is the slowest rank's; and that time in milliseconds.
+def launches(ms):
+    """How many launches of about `ms` a time is of: as many as fit into 20 ms, 3 to 20.
 
-    All ranks have ended one tile's launches before the next one's, so that these may use its flags.
+    GPUs at their limit of power get slower while they run.
     """
-    times = [tutorial.measure(lambda tile=tile: run(tile)) for tile in tiles]
-    return tiles[times.index(min(times))], min(times)
+    return max(3, min(20, int(20 / ms)))
 
 
-ROUNDS = 15
+def in_turns(runs, rounds):
+    """Milliseconds of each of `runs`, of the slowest rank: a row for a round, every other one backwards.
 
-
-def interleaved(ours, library, ms):
-    """The median time of each, in milliseconds, and the median of the second's by the first's.
-
-    Every other round begins with the second. A round has as many launches, of about `ms`, as fit
-    into 20 ms: GPUs at their limit of power get slower while they run.
+    All ranks have ended one run's launches before the next one's, so that these may use its flags.
     """
-    repeats = max(3, min(20, int(20 / ms)))
-    times = np.zeros((ROUNDS, 2))
-    for number, turn in enumerate(times):
-        for i in (0, 1) if number % 2 == 0 else (1, 0):
-            turn[i] = tutorial.measure((ours, library)[i], repeats)
-    return *np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0]))
+    first = [tutorial.measure(run, 3) for run in runs]
+    times = np.zeros((rounds, len(runs)))
+    for number in range(rounds):
+        for i in range(len(runs)) if number % 2 == 0 else reversed(range(len(runs))):
+            times[number, i] = tutorial.measure(runs[i], launches(first[i]))
+    return times
+
+
+def fastest(tiles, *sides):
+    """The fastest of `tiles` for each side, the same on all ranks. Those within 15 % of a side's fastest
+    are measured again, next to those of the other side: at the same power, and the same clock."""
+    runs = [(side, tile) for side in range(len(sides)) for tile in tiles]
+    start = lambda side, tile: lambda: sides[side](tile)
+
+    def near(runs, times, limit):
+        best = {side: min(t for (s, _), t in zip(runs, times) if s == side) for side, _ in runs}
+        return [run for run, t in zip(runs, times) if t <= limit * best[run[0]]]
+
+    runs = near(runs, np.median(in_turns([start(*run) for run in runs], 1), axis=0), 1.15)
+    return near(runs, np.median(in_turns([start(*run) for run in runs], 5), axis=0), 1.0)
+
+
+ROUNDS = 11
 
 
 def measure(case, link):
     """A row of the table; `link` is in GB/s."""
-    (tile, ms), (other, _) = (fastest(run, case.tiles) for run in (case.ours, case.library))
-    ours, library, ratio = interleaved(lambda: case.ours(tile), lambda: case.library(other), ms)
-    _, alone = fastest(case.alone, case.tiles)
+    sides = (case.ours, case.library, case.alone)
+    tiles = dict(fastest(case.tiles, *sides))
+    times = in_turns([lambda i=i: sides[i](tiles[i]) for i in range(3)], ROUNDS)
+    ours, library, alone = np.median(times, axis=0).tolist()
     crossing = case.bytes / link / 1e6
     limit = "the link" if crossing > alone else "the GEMM or norm"
     return {
-        "ours_ms": ours, "library_ms": library, "ratio": ratio, "alone_ms": alone,
+        "tile": tiles[0], "library_tile": tiles[1], "ours_ms": ours, "library_ms": library,
+        "ratio": float(np.median(times[:, 1] / times[:, 0])), "alone_ms": alone,
         "link_gb_s": case.bytes / ours / 1e6, "of_link": crossing / ours,
         "limit": limit if ours < 2 * max(alone, crossing) else "neither",
     }  # fmt: skip

@@ -63,7 +63,7 @@ def steps(ranks, gpus, out):
     tests = ["-m", "pytest", "-v", "-ra", "-p", "no:cacheprovider", "-n", "12", "--durations=12"]
     return [
         Step("tutorial", on_rank("tutorials/09-several-gpus.py"), 30, needs_gpus=ranks),
-        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 70),
+        Step("exchanges", on_rank(BENCH / "exchanges.py", *figures("exchanges")), 110),
         Step("dispatch", on_rank(BENCH / "moe_dispatch.py", *figures("dispatch")), 35),
         Step(
             "models",
@@ -71,7 +71,7 @@ def steps(ranks, gpus, out):
             75,
         ),
         Step("nvshmem", on_rank(*as_triton, BENCH / "nvshmem_job.py"), 28, needs_gpus=ranks),
-        Step("tests", [*tests, "-m", "gpu", *TESTS], 235, needs_gpus=1),
+        Step("tests", [*tests, "-m", "gpu", *TESTS], 150, needs_gpus=1),
     ]
 
 

@@ -116,7 +116,7 @@ def integer_product(a, b, c, N, K, B: tl.constexpr):
 
 @pytest.mark.parametrize("dtype", ["i16", "i32"])
 @pytest.mark.parametrize("block", [64, 128])
-def test_integers(device, dtype, block):
+def test_integers_are_stored_exactly(device, dtype, block):
     M, N, K = 128, 384, 256
     a, b = random((M, K), "i8", 1), random((K, N), "i8", 2)
     out = device.output((M, N), dtype)
