@@ -219,9 +219,10 @@ def owners_of(m, rows, RANKS: tl.constexpr, BLOCK_M: tl.constexpr):
 # A tile of 128×256 needs a whole SM. Then there is one program per SM, which goes on to its next tile
 # while it stores one: `flatten=True` promises that storing C changes nothing that is loaded later.
 # On Hopper, a warp of its own loads for the tensor cores; it also waits for the flags, so that it is
-# tiles ahead. Copiers compute tiles, too, but come some steps later: sending a row to one rank takes
-# about as long as 16 of a tile's sums. Then copiers wait for one another, so all programs must run at
-# once, as they do in a *cooperative* launch.
+# tiles ahead. Copiers compute tiles, too, but come some steps later: by the rates of the link and of
+# the tensor cores, a copier's part of a row takes as long to send to one rank as 16 of a tile's sums.
+# Then copiers wait for one another, so all programs must run at once, as they do in a *cooperative*
+# launch.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at
 # multiples of 16 bytes. `do_not_specialize` has one kernel for all ranks and epochs, rather than
@@ -308,7 +309,7 @@ def all_gather_gemm(peers, a, b, c, blocks=BLOCKS, others=None):
     programs = COPIERS.value + min(tiles, others)
     all_gather_gemm_kernel[(programs,)](
         c, a, whole, b, halves, peers.pads, peers.turns, peers.rank, peers.epoch, rows, N, K,
-        triton.cdiv(16 * rows, size), peers.count,
+        triton.cdiv(16 * rows * max(peers.count - 1, 1), size), peers.count,
         launch_cooperative_grid=programs < COPIERS.value + tiles, **blocks,
     )  # fmt: skip
     return c

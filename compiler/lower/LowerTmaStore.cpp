@@ -5,10 +5,10 @@
 //        one lane.
 // How:   The scratch holds `pieces` pieces. A piece is written after TMA has read the one that was
 //        there `pieces` bulk groups before. Every lane fences its writes, and what it may have
-//        acquired from other programs, for the async proxy, then
-//        the warp synchronises and one lane issues the store (PTX ISA, "Async proxy"). elect.sync
-//        chooses that lane: it is always the same one, and ptxas knows that it is one. By a condition
-//        on the lane it would loop over the lanes. Lanes that issued no store do not wait.
+//        acquired from other programs, for the async proxy, then the warp synchronises and one lane
+//        issues the store (PTX ISA, "Async proxy"). elect.sync chooses that lane: it is always the
+//        same one, and ptxas knows that it is one. By a condition on the lane it would loop over the
+//        lanes. Lanes that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "ir/FindOps.h"

@@ -226,8 +226,11 @@ def in_turns(runs, rounds):
 
 
 def fastest(tiles, *sides):
-    """The fastest of `tiles` for each side, the same on all ranks. Those within 15 % of a side's fastest
-    are measured again, next to those of the other side: at the same power, and the same clock."""
+    """Pairs of a side's number and its fastest tile, the same on all ranks.
+
+    Those within 15 % of a side's fastest are measured again, next to those of the other sides: at the
+    same power, and the same clock.
+    """
     runs = [(side, tile) for side in range(len(sides)) for tile in tiles]
     start = lambda side, tile: lambda: sides[side](tile)
 
