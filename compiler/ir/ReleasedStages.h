@@ -1,6 +1,7 @@
 //===- ReleasedStages.h - releases of stages that threads read themselves ---------------------===//
-// An MMA reads a stage for its whole warp. If threads read it themselves (nv.local_load), the warp
-// must synchronise before one of its threads releases the stage.
+// An MMA reads a stage for its whole warp. If threads read it themselves (nv.local_load), each orders
+// its reads before TMA's next write by a proxy fence, and the warp must synchronise before one of its
+// threads releases the stage.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"

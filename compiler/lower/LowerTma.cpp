@@ -89,8 +89,10 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   llvm::Value *arrives = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
-  if (op->hasAttr(names::readByThreads))
+  if (op->hasAttr(names::readByThreads)) {
+    l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
     l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
+  }
   l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
              {barrierAddress(l, op.getBarrier(), true), arrives});
   return success();

@@ -275,6 +275,10 @@ void Races::write(const Touch &touch, const Place &place, int bytes, const uint8
       for (const Stamp &read : cell.reads)
         if (!mayFollow(touch, read) && !isReadBefore(touch, place, cell, read))
           report(touch, place, offset, "writes", read, "reads");
+      for (const Stamp &read : cell.reads)
+        if (place.cta && touch.stamp.isAsync && read && !read.isAsync && !isFenced(touch, read))
+          touch.warp.fault(touch.instruction, "writes what " + nameOf(read) +
+                                                  " read, without `fence.proxy.async` between");
       cell.readBy = instructionsOfReads(cell, touch);
       cell.reads = {};
     }

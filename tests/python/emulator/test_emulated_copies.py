@@ -87,6 +87,42 @@ again:
 """
 )
 
+# The tile is loaded by the map, read, and loaded again after device memory has changed.
+LOAD_AGAIN = (
+    HEAD
+    + """
+  @%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
+  fence.mbarrier_init.release.cluster;
+  bar.warp.sync -1;
+  @!%p1 bra loaded;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%d2, {%r5, %r5}], [%r4];
+loaded:
+  bar.warp.sync -1;
+again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+  @!%p2 bra again;
+  st.global.b64 [%d4], %d7;
+  fence.proxy.async.global;
+  ld.shared.b64 %d8, [%r3];
+  fence.proxy.async.shared::cta;
+  bar.warp.sync -1;
+  @!%p1 bra reloaded;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%d2, {%r5, %r5}], [%r4];
+reloaded:
+  bar.warp.sync -1;
+later:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 1;
+  @!%p2 bra later;
+  ld.shared.b64 %d9, [%r3];
+  add.u64 %d9, %d9, %d8;
+  st.global.b64 [%d5], %d9;
+  ret;
+}
+"""
+)
+
 
 @pytest.fixture(scope="module")
 def driver():
@@ -107,7 +143,7 @@ def run(driver, text):
             driver.cuMemFree_v2(pointer)
 
 
-@pytest.mark.parametrize("text", [STORE, LOAD], ids=["store", "load"])
+@pytest.mark.parametrize("text", [STORE, LOAD, LOAD_AGAIN], ids=["store", "load", "load again"])
 def test_copies_that_are_ordered(driver, text):
     values, made = run(driver, text)
     np.testing.assert_array_equal(made, values)
@@ -144,6 +180,7 @@ RACE = "a race: .* nothing orders the two"
         (LOAD, "global;\n  bar.warp.sync -1;", "global;", "reads byte 8 of the array of `by_map`"),
         (LOAD, "@!%p2 bra again;", "", "reads shared memory at"),
         (LOAD, "try_wait.parity.", "try_wait.parity.relaxed.cta.", "reads shared memory at"),
+        (LOAD_AGAIN, "  fence.proxy.async.shared::cta;\n", "", "read, without `fence.proxy.async`"),
     ],
 )
 def test_what_copies_lack(driver, text, old, new, message):
