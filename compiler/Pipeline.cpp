@@ -156,6 +156,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.need(createStageOperands({.inPlace = without.operandBuffers}));
   bool thirdCta = false;
   const bool buffersValues = passes.allows("buffered-values");
+  bool tmaValues = true;
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     const bool keepsOccupancy =
@@ -164,6 +165,8 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     thirdCta = passes.offeredChoice(
         "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
                      "scratch that are added cost a third CTA per SM");
+    tmaValues = passes.choice("tma-values", "within nv-specialise-warps: a producer loads tiles "
+                                            "that threads read, too");
     passes.add(createPlanPrograms(
         {.keepsOccupancy = keepsOccupancy,
          .producer = passes.allows("nv-specialise-warps") && !without.producer,
@@ -171,12 +174,14 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
          .streamK = passes.isEnabled("nv-stream-k"),
          .carriesAccumulators = passes.allows("carried-accumulators"),
          .thirdCta = thirdCta,
-         .bufferedValues = buffersValues}));
+         .bufferedValues = buffersValues,
+         .tmaValues = tmaValues}));
     passes.add(createMakePersistent());
     passes.add(createOrderRaster()); // while program numbers come from one place
     passes.offer(createStreamK());
     if (!without.producer)
-      passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
+      passes.add(createSpecialiseWarps(
+          {.thirdCta = thirdCta, .bufferedValues = buffersValues, .tmaValues = tmaValues}));
   }
   const bool carriesAccumulators = passes.choice(
       "carried-accumulators", "within nv-schedule-loops: stages for dots whose wait is deferred "

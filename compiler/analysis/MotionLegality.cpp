@@ -1,5 +1,6 @@
 //===- MotionLegality.cpp - see MotionLegality.h --------------------------------------------===//
 #include "analysis/MotionLegality.h"
+#include "analysis/BufferReaders.h"
 
 using namespace mlir;
 
@@ -23,8 +24,8 @@ bool hasNoEffects(Operation *op) {
 }
 
 bool leavesSharedMemory(Operation *op) {
-  return hasNoEffects(op) ||
-         isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
+  return hasNoEffects(op) || isa<LoadOp, nv::LocalLoadOp, nv::AsyncMmaOpInterface,
+                                 nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
 }
 
 bool isStageSelection(Operation *op) {
@@ -34,6 +35,11 @@ bool isStageSelection(Operation *op) {
 bool isStableLoad(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
   return load && !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
+}
+
+Value barriersOfRead(Operation *op) {
+  auto load = dyn_cast<nv::LocalLoadOp>(op);
+  return load ? barriersOf(stageOf(load.getBuffer()).buffer) : Value();
 }
 
 bool mayPass(nv::AsyncMmaOpInterface mma, Operation *op) {
@@ -56,7 +62,8 @@ bool mayOverlapStages(scf::ForOp loop) {
   return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
     auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
     return (filled && !filled.getEmpty()) || isStableLoad(&op) || isMemoryEffectFree(&op) ||
-           isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op);
+           isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op) ||
+           barriersOfRead(&op);
   });
 }
 

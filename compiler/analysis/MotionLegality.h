@@ -10,7 +10,8 @@
 //        3. A load from global memory may also pass copies into shared memory and waits for them.
 //           It must be stable: it reads the same wherever it stands.
 //        4. Stages may run together if nothing else than MMAs, their waits, waits for full stages,
-//           releases and stable loads has effects. So nothing that they read changes in the loop.
+//           releases, loads from such stages and stable loads has effects. So nothing that they read
+//           changes in the loop, and a load from a stage stays between its wait and its release.
 //===-----------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -30,6 +31,10 @@ bool isStageSelection(mlir::Operation *op);
 
 /// Whether `op` is a load that may be moved if nothing writes its memory.
 bool isStableLoad(mlir::Operation *op);
+
+/// The mbarriers of the circular buffer that `op` loads a tile from, into registers, and that a
+/// producer fills; else null.
+mlir::Value barriersOfRead(mlir::Operation *op);
 
 /// Whether `mma` may be issued before `op` instead of after it.
 bool mayPass(nv::AsyncMmaOpInterface mma, mlir::Operation *op);

@@ -30,13 +30,21 @@ int firstOf(Operation *op, const Numbers &number) {
   return first;
 }
 
+/// TMA writes boxes at multiples of 128 bytes, also where no swizzle needs that.
+int64_t alignmentOf(nv::BufferOpInterface alloc) {
+  const int64_t ofLayout = sharedLayoutOf(alloc.getBuffer().getType()).alignment();
+  auto channel = dyn_cast<nv::ChannelOp>(*alloc);
+  const bool isFilled = channel && channel.getVia() == nv::Transport::Tma;
+  return isFilled ? std::max(ofLayout, InstructionSet::lineBytes) : ofLayout;
+}
+
 SharedPlace placeOf(nv::BufferOpInterface alloc, const Numbers &number) {
   const nv::BufferType type = alloc.getBuffer().getType();
   int end = number.at(&alloc->getBlock()->back());
   for (Operation *user : alloc->getUsers())
     if (isa<nv::DeallocOp>(user))
       end = number.at(user);
-  return {alloc, bufferBytes(type), sharedLayoutOf(type).alignment(), number.at(alloc), end};
+  return {alloc, bufferBytes(type), alignmentOf(alloc), number.at(alloc), end};
 }
 
 SharedPlace scratchOf(Operation *op, const Numbers &number) {

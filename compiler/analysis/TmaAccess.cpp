@@ -78,12 +78,13 @@ int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
 
 class AccessBuilder {
 public:
-  AccessBuilder(AffineAnalysis &affine, const AxisInfoAnalysis &axes, StagedLoad staged,
-                const BufferReader &reader, std::string &reason)
-      : AccessBuilder(affine, staged.load.getPtr(), staged.load.getMask(),
-                      staged.alloc.getType().getSwizzle().getOrder(), reason) {
+  AccessBuilder(AffineAnalysis &affine, const AxisInfoAnalysis &axes, LoadOp load,
+                nv::BufferType buffer, const BufferReader &reader, std::string &reason)
+      : AccessBuilder(affine, load.getPtr(), load.getMask(), buffer.getSwizzle().getOrder(),
+                      reason) {
     this->axes = &axes;
-    this->staged = staged;
+    this->load = load;
+    this->buffer = buffer;
     this->reader = reader;
   }
   AccessBuilder(AffineAnalysis &affine, Value ptr, Value mask, ArrayRef<int32_t> order,
@@ -92,7 +93,6 @@ public:
         elementBytes(storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8) {}
 
   std::optional<TmaAccess> buildLoad() {
-    LoadOp load = staged.load;
     if (!isStableLoad(load))
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
@@ -250,7 +250,7 @@ private:
   }
 
   void addFurther(const Polynomial &stride, const Polynomial &start) {
-    for (TmaAccess::Dim &dim : llvm::drop_begin(access.dims, 2))
+    for (TmaAccess::Dim &dim : llvm::drop_begin(access.dims, std::min<size_t>(order.size(), 2)))
       if (dim.stride == stride) {
         dim.start = dim.start + start;
         return;
@@ -458,8 +458,7 @@ private:
   /// Whether the elements of the MMA's result that depend on a wrapped row reach only stores that
   /// mask them off.
   bool wrapsOnlyMasked(const AffineTile &form) {
-    bool swapped = staged.alloc.getType().getSwizzle() !=
-                   cast<nv::BufferType>(reader.view.getType()).getSwizzle();
+    bool swapped = buffer.getSwizzle() != cast<nv::BufferType>(reader.view.getType()).getSwizzle();
     int operandDim = swapped ? 1 - form.wrappedDim : form.wrappedDim;
     if (operandDim != reader.operand) // along K every element of the result depends on it
       return false;
@@ -472,7 +471,8 @@ private:
   SmallVector<int32_t> order; ///< fastest first
   std::string &reason;
   const AxisInfoAnalysis *axes = nullptr; ///< of loads
-  StagedLoad staged;                      ///< of loads
+  LoadOp load;                            ///< of loads
+  nv::BufferType buffer;                  ///< of loads
   BufferReader reader{};                  ///< of loads
   int64_t elementBytes;
   std::map<size_t, Polynomial> ends; ///< of dimensions, not known on the host
@@ -481,9 +481,9 @@ private:
 } // namespace
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                   StagedLoad staged, const BufferReader &reader,
+                                   LoadOp load, nv::BufferType buffer, const BufferReader &reader,
                                    std::string &reason) {
-  return AccessBuilder(affine, axes, staged, reader, reason).buildLoad();
+  return AccessBuilder(affine, axes, load, buffer, reader, reason).buildLoad();
 }
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, Value ptr, Value mask,

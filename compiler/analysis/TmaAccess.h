@@ -1,6 +1,6 @@
 //===- TmaAccess.h - whether TMA can do a load or a store, and how -----------------===//
-// Needs: a load of a loop body whose tile goes to one shared buffer, and the MMA that reads it; or
-//        a store.
+// Needs: a load of a loop body whose tile goes to one shared buffer, and what reads it: an MMA, or
+//        threads; or a store.
 // Gives: the tensor map's dimensions and the tile's coordinates, or the reason why TMA cannot.
 // How:   See TmaAccess.cpp for the rules that make it legal.
 //===-------------------------------------------------------------------------------===//
@@ -47,9 +47,10 @@ struct TmaAccess {
   llvm::SmallVector<Polynomial, 2> conditions;
 };
 
-/// The access of `staged`, for one of its readers. On failure `reason` says why.
+/// The access of `load` into `buffer`, for one of its readers; without an MMA, threads read it. On
+/// failure `reason` says why.
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                   StagedLoad staged, const BufferReader &reader,
+                                   LoadOp load, nv::BufferType buffer, const BufferReader &reader,
                                    std::string &reason);
 
 /// The access of a write through `ptr` where `mask` is true (null: everywhere), whose tile lies in

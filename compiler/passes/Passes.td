@@ -134,7 +134,8 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
 }
 /// Options of the plan of a producer (SpecialisableLoops.h), the same for all passes that make one.
 defvar producerOptions = [Option<"thirdCta", "third-cta", "bool", "false", "added stages do not cost the third CTA per SM">,
-                          Option<"bufferedValues", "buffered-values", "bool", "true", "tiles that no dot reads unchanged may have stages">];
+                          Option<"bufferedValues", "buffered-values", "bool", "true", "tiles that no dot reads unchanged may have stages">,
+                          Option<"tmaValues", "tma-values", "bool", "true", "a producer may fill these stages by TMA">];
 
 def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";
@@ -202,8 +203,12 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
     On Hopper, where every staged load of a loop has an affine access that a tensor map can describe, also with data-dependent offsets. One thread of
     an extra warp fills the stages of circular buffers by TMA; full and empty mbarriers synchronise it with the consumer warps. Sets
     `producer_warps` of `nv.launch`. Where memory may be written before the loops, or coordinates come from it, the producer starts after that
-    (`nv.fork_producer`). It polls scalars between loops in the consumers' place, who wait for that (`nv.acquire`). A loop
-    that is not specialised gets a remark that says why. Without it loads are prefetched by cp.async.
+    (`nv.fork_producer`). It polls scalars between loops in the consumers' place, who wait for that (`nv.acquire`). A loop that is not specialised gets a remark that says why. Without it loads are prefetched by cp.async.
+
+    With the choice `tma-values`, the producer also loads tiles that threads read: matrices that the loop computes with, such as weights that are
+    unpacked first, and vectors, such as the row sums of attention's gradients, where registers do not suffice to hold those of the next iteration.
+    Threads load them from their stage at their first use, and release it after the last. Without it a loop that computes with such matrices has no
+    producer, and vectors stay in registers.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
   let options = producerOptions;
@@ -219,7 +224,8 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
     the gradients of keys and values. Without it they are waited for in their own iteration.
 
     With the choice `buffered-values`, tiles that a loop with MMAs computes with, such as weights that are unpacked first, go through buffers, too, and
-    are prefetched by all warps. Without it they are loaded into registers at their use, or one iteration before it if they are small.
+    are prefetched by all warps, unless a producer loads them (`tma-values`). Without it they are loaded into registers at their use, or one iteration
+    before it if they are small.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"carriesAccumulators", "carried-accumulators", "bool", "true", "buffers for dots whose wait is deferred by one iteration">,

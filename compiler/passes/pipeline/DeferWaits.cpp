@@ -7,7 +7,8 @@
 //        with the selection of its stages.
 //        2. Each wait moves down to the first use of its accumulator, and the releases of stages
 //        move after the waits that preceded them. MotionLegality.h says what they may pass.
-//        3. Small loads from global memory move before the first MMA.
+//        3. Small loads from global memory move before the first MMA, those of vectors from shared
+//        memory to their first use.
 //        4. In a loop with one MMA, conversions of layouts that it does not need move from before it
 //        to behind it: they wait for other warps, which then costs no time of the tensor cores.
 //        5. If ScheduleLoops marked the loop, its `carriedMmas` (MmaWaits.h) are in flight over the
@@ -66,6 +67,8 @@ public:
           release->moveAfter(wait);
     for (LoadOp load : llvm::to_vector(block.getOps<LoadOp>()))
       readEarly(load);
+    for (auto load : llvm::to_vector(block.getOps<nv::LocalLoadOp>()))
+      readLate(load);
   }
 
 private:
@@ -139,6 +142,28 @@ private:
     if (collect(load, mmas.front(), along, hasNoEffects))
       for (Operation *op : along)
         op->moveBefore(mmas.front());
+  }
+
+  /// Moves a vector's load from shared memory after the waits before its first use, so that it takes
+  /// no registers while MMAs are in flight. It stays before the release of its stage.
+  void readLate(nv::LocalLoadOp load) {
+    if (load.getType().getRank() != 1)
+      return;
+    llvm::SetVector<Operation *> along;
+    along.insert(load);
+    Operation *place = load->getNextNode();
+    for (;; place = place->getNextNode()) {
+      const bool reads = llvm::any_of(place->getOperands(), [&](Value operand) {
+        return along.contains(operand.getDefiningOp());
+      });
+      if (reads && isa<ExpandDimsOp, BroadcastOp>(place)) // views of the same registers
+        along.insert(place);
+      else if (reads || !(hasNoEffects(place) ||
+                          isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(place)))
+        break;
+    }
+    for (Operation *op : along)
+      op->moveBefore(place);
   }
 
   /// Whether PrefetchLoads loads it for the next iteration: it would be live next to the values of

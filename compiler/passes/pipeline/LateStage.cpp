@@ -108,9 +108,14 @@ bool LateStage::findRescale(OpOperand &addend, Value accumulator) {
 bool LateStage::sortOthers() {
   if (!mayOverlapStages(loop))
     return false;
+  llvm::DenseSet<Value> readByThreads;
+  for (Operation &op : *loop.getBody())
+    if (Value barriers = barriersOfRead(&op))
+      readByThreads.insert(barriers);
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto filled = dyn_cast<nv::MbarrierWaitOp>(op)) {
-      const bool isLate = early.back()->isBeforeInBlock(&op);
+      const bool isLate = early.back()->isBeforeInBlock(&op) &&
+                          !readByThreads.contains(stageOf(filled.getBarrier()).buffer);
       if (!filled->isBeforeInBlock(mmas.front()))
         return false;
       (isLate ? lateBarriers : earlyBarriers).push_back(filled);

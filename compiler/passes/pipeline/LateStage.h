@@ -10,8 +10,8 @@
 //           operations that rescale it before.
 //        3. Order: all MMAs of stage 0 come before the first wait for one of them, and before the
 //           late MMAs. Stage 1 is issued between these MMAs and that wait.
-//        4. Barriers: an mbarrier wait after the last MMA of stage 0 belongs to stage 1. So does a
-//           release after the first late MMA.
+//        4. Barriers: an mbarrier wait after the last MMA of stage 0 belongs to stage 1, unless
+//           threads read that stage, which stage 0 does. So does a release after the first late MMA.
 //        5. Buffers: stage 1 reads nothing else than buffers, whose stages are selected by
 //           integers.
 //        6. Effects: as MotionLegality.h says for stages that run together.

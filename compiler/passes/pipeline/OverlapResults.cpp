@@ -23,6 +23,7 @@
 #include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
+#include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -124,9 +125,10 @@ private:
            llvm::any_of(op->getResultTypes(), llvm::IsaPred<nv::BufferType>);
   }
 
-  /// Waits for MMAs, releases, and what selects the stages that are released.
+  /// Waits for MMAs, releases of stages that only they read, and what selects these.
   static bool isReleaseOrItsNeeds(Operation *op) {
-    return isa<nv::MmaWaitOpInterface, nv::ReleaseOp>(op) || isSelection(op);
+    const bool isEarlyRelease = isa<nv::ReleaseOp>(op) && !op->hasAttr(names::readByThreads);
+    return isEarlyRelease || isa<nv::MmaWaitOpInterface>(op) || isSelection(op);
   }
 
   /// Collects stage 0: the MMAs, the waits for full stages, and what they are computed from. False

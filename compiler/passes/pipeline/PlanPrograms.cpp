@@ -127,7 +127,7 @@ private:
   /// a producer cannot load for all loops.
   std::optional<int64_t> ctasWithProducer(nv::ProgramMap map, Refusal &refusal) {
     AffineAnalysis affine;
-    const ProducerChoices choices{options.thirdCta, options.bufferedValues};
+    const ProducerChoices choices{options.thirdCta, options.bufferedValues, options.tmaValues};
     const auto plan = planProducer(kernel, affine, map, choices, refusal);
     if (!plan)
       return std::nullopt;
@@ -183,7 +183,8 @@ private:
     const bool isPersistent = chosen && chosen.getMap() == nv::ProgramMap::Persistent;
     const auto plan =
         isPersistent
-            ? pantile::planStreamK(kernel, {options.thirdCta, options.bufferedValues}, refusal)
+            ? pantile::planStreamK(
+                  kernel, {options.thirdCta, options.bufferedValues, options.tmaValues}, refusal)
             : std::nullopt;
     if (!plan)
       return reportRefusal(kernel, nv::ProgramMap::StreamK, refusal);
@@ -203,7 +204,7 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   void runOnOperation() override {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
       Planner(kernel, {keepsOccupancy, producer, persistent, streamK, carriesAccumulators, thirdCta,
-                       bufferedValues})
+                       bufferedValues, tmaValues})
           .plan();
   }
 };

@@ -21,6 +21,7 @@
 #include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/SharedPlaces.h"
+#include "ir/FindOps.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -177,14 +178,16 @@ private:
 
   std::vector<LoopCopies> scheduleAll(const AxisInfoAnalysis &axes, const Target &target,
                                       bool fewer) {
-    const ScheduleLoopsOptions options{carriesAccumulators, fewer, thirdCta, bufferedValues};
+    const ScheduleLoopsOptions options{carriesAccumulators, fewer, thirdCta, bufferedValues,
+                                       tmaValues};
     std::vector<LoopCopies> result;
     getOperation().walk([&](scf::ForOp loop) {
       const int stages = stagesOf(loop) - fewer;
       if (stages < 2)
         return;
-      if (bufferedValues)
-        stageValues(loop, stages, axes, target);
+      if (bufferedValues && !containsOp<nv::ProducerOp>(loop->getParentOfType<func::FuncOp>()))
+        for (StagedValue value : matricesToStage(loop, stages, axes, target))
+          stageValue(value);
       if (!findStagedLoads(loop).empty())
         result.push_back(scheduleLoads(loop, stages, axes, target, options));
     });

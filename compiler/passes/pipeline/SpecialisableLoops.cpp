@@ -1,17 +1,20 @@
 //===- SpecialisableLoops.cpp - see SpecialisableLoops.h ----------------------------------===//
 // Gives: planProducer.
 // How:   a kernel qualifies if all its loops with staged loads and MMAs do. The rules for a loop:
-//        1. Its staged loads are read by MMAs of the loop alone, and TMA can do each of them
-//        (TmaAccess.h).
+//        1. Its staged loads are read by MMAs of the loop alone. Tiles that are worth a buffer though
+//        threads compute with them (StageValues.h) are read in the loop body alone. TMA can do each
+//        of these loads (TmaAccess.h).
 //        2. One thread can compute their coordinates, and the bounds and conditions of the loops
 //        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
 //        3. Nothing that writes memory or synchronises with other threads comes between the start of
 //        the producer and the loop. Relaxed atomics through other arguments, whose old values are
 //        unused, order nothing. Consecutive loops with equal stages share circular buffers.
-//        4. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
+//        4. Vectors that threads read are loaded by the producer if rules 1 to 3 hold for them, too.
+//        Otherwise they stay in registers.
+//        5. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
 //        in a branch with results, it starts after what is in the way, where that comes before all
 //        loops (ProducerStart.h).
-//        5. A poll of a scalar that is in the way elsewhere, but in no loop with MMAs, is done by the
+//        6. A poll of a scalar that is in the way elsewhere, but in no loop with MMAs, is done by the
 //        producer, once, in the consumers' place, if rule 2 holds for its operands. It may then come
 //        before what consumers do earlier: so rule 3 holds for the flag as for what is loaded, and
 //        atomics, by which they might ask for what it waits for, are in the way.
@@ -25,7 +28,6 @@
 #include "analysis/ScalarSlice.h"
 #include "ir/Candidates.h"
 #include "ir/FindOps.h"
-#include "layout/TmaBoxes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
@@ -58,9 +60,9 @@ nv::BufferType barriersOfStage(MLIRContext *context) {
 namespace {
 /// Whether `second` can go on with the circular buffers of `first`, as the two loops of causal
 /// attention can: the stage index and the phase continue from one loop to the next.
-bool canShareBuffers(SpecialisableLoop &first, SpecialisableLoop &second) {
-  auto sameStages = [](TmaLoad &a, TmaLoad &b) {
-    return a.staged.alloc.getType() == b.staged.alloc.getType() && a.group == b.group;
+bool canShareBuffers(const SpecialisableLoop &first, const SpecialisableLoop &second) {
+  auto sameStages = [](const TmaLoad &a, const TmaLoad &b) {
+    return a.buffer == b.buffer && a.group == b.group;
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
          first.loop->isBeforeInBlock(second.loop) && first.depth == second.depth &&
@@ -87,6 +89,8 @@ public:
     while (!collectAll(candidates))
       if (!startLater(candidates) && !pollInProducer(candidates))
         return false;
+    if (choices.bufferedValues && choices.tmaValues)
+      addVectors();
     addStages();
     return true;
   }
@@ -107,7 +111,7 @@ public:
         return bufferBytes(stage.withDepth(specialisable.depth));
       };
       for (TmaLoad &load : specialisable.loads)
-        demand.sharedBytes += bytesOf(load.staged.alloc.getType());
+        demand.sharedBytes += bytesOf(load.buffer);
       demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
     demand.sharedBytes += polls.size() * bufferBytes(barriers.withDepth(pollsAhead));
@@ -186,9 +190,11 @@ private:
     specialisable.depth = stagesOf(loop);
     if (specialisable.depth < 2)
       return refuse(loop, "it has one stage");
-    if (LoadOp value =
-            choices.bufferedValues ? valueToStage(loop, specialisable.depth, target) : LoadOp())
-      return refuse(value, "tiles that the loop computes with are prefetched by all warps");
+    SmallVector<StagedValue> matrices;
+    if (choices.bufferedValues)
+      matrices = matricesToStage(loop, specialisable.depth, axes, target);
+    if (!matrices.empty() && !choices.tmaValues)
+      return refuse(matrices[0].load, byAllWarps);
     for (Operation *op = loop;
          op->getBlock() != start.block && !isa<func::FuncOp>(op->getParentOp());
          op = op->getParentOp())
@@ -196,26 +202,9 @@ private:
         return refuseBefore(around, loop, "it runs under a condition");
     if (!slice.addControlOf(loop.getBody()->getTerminator()))
       return refuseUnknown(loop, "its trip count depends on tiles or on values in memory");
-    for (StagedLoad staged : findStagedLoads(loop)) {
-      SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
-      if (readers.empty())
-        return refuse(staged.load, "its tile is read by more than MMAs of the loop");
-      std::string reason;
-      auto access = accessFor(staged, readers, reason);
-      if (!access || !isFilledByBoxes(staged, reason))
-        return refuse(staged.load, reason);
-      if (!followsCoordinates(*access))
-        return refuseUnknown(staged.load, "its coordinates depend on tiles or on values in memory");
-      TmaLoad load{staged, readers.front().at, readers.front().mma, readers.back().mma, *access};
-      for (const BufferReader &reader : readers) {
-        load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
-        load.isReadByThreads |= reader.at != reader.mma;
-      }
-      auto same =
-          llvm::find_if(specialisable.loads, [&](TmaLoad &other) { return other.mma == load.mma; });
-      load.group = same == specialisable.loads.end() ? specialisable.groups++ : same->group;
-      specialisable.loads.push_back(load);
-    }
+    auto add = [&](auto load) { return addLoad(specialisable, load); };
+    if (!llvm::all_of(findStagedLoads(loop), add) || !llvm::all_of(matrices, add))
+      return false;
     if (Operation *effect = earlierEffect(specialisable))
       return refuseBefore(effect, loop, "memory that it loads may have been written before");
     specialisable.inFlight = static_cast<bool>(deferrableMma(loop, specialisable.stagedLoads()));
@@ -223,31 +212,66 @@ private:
     return true;
   }
 
-  /// The TMA access of `staged`: legal for each of its readers, and the same for all.
-  std::optional<TmaAccess> accessFor(StagedLoad staged, ArrayRef<BufferReader> readers,
-                                     std::string &reason) {
-    std::optional<TmaAccess> access;
-    for (const BufferReader &reader : readers) {
-      auto own = tmaAccess(affine, axes, staged, reader, reason);
-      if (!own)
-        return std::nullopt;
-      auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
-        return a.extent == b.extent && a.stride == b.stride && a.start == b.start &&
-               a.modulus == b.modulus && a.kind == b.kind && a.end == b.end;
-      };
-      if (access && !llvm::equal(access->dims, own->dims, isSame)) {
-        reason = "its MMAs allow different extents";
-        return std::nullopt;
-      }
-      if (!access)
-        access = own;
-    }
-    return access;
+  static constexpr llvm::StringLiteral byAllWarps =
+      "tiles that the loop computes with are prefetched by all warps";
+
+  bool addLoad(SpecialisableLoop &specialisable, StagedLoad staged) {
+    std::string reason;
+    auto load = loadOfOperand(affine, axes, staged, specialisable.loop.getBody(), reason);
+    return load ? addIfFollowed(specialisable, *load) : refuse(staged.load, reason);
   }
 
-  static bool isFilledByBoxes(StagedLoad staged, std::string &reason) {
-    reason = "no boxes of a tensor map fill its tile";
-    return tmaBoxes(sharedLayoutOf(staged.alloc.getType())).has_value();
+  bool addLoad(SpecialisableLoop &specialisable, StagedValue matrix) {
+    std::string reason;
+    auto load = loadOfValue(affine, axes, matrix, reason);
+    return load ? addIfFollowed(specialisable, *load)
+                : refuse(matrix.load, byAllWarps + Twine(": ") + reason);
+  }
+
+  bool addIfFollowed(SpecialisableLoop &specialisable, const TmaLoad &load) {
+    if (!followsCoordinates(load.access))
+      return refuseUnknown(load.staged.load,
+                           "its coordinates depend on tiles or on values in memory");
+    append(specialisable, load);
+    return true;
+  }
+
+  static void append(SpecialisableLoop &specialisable, TmaLoad load) {
+    load.group = groupOf(load, specialisable.loads, specialisable.groups);
+    specialisable.groups = std::max(specialisable.groups, load.group + 1);
+    specialisable.loads.push_back(load);
+  }
+
+  /// Adds vectors, unless loops would then no longer share circular buffers, or it costs a CTA.
+  void addVectors() {
+    findSharedBuffers();
+    const std::vector<SpecialisableLoop> without = loops;
+    const CtaDemand before = demand();
+    for (SpecialisableLoop &specialisable : loops)
+      for (StagedValue vector : vectorsToStage(specialisable.loop, target))
+        addVector(specialisable, vector);
+    findSharedBuffers();
+    auto sharesAlike = [](const SpecialisableLoop &a, const SpecialisableLoop &b) {
+      return !a.previous == !b.previous;
+    };
+    const CtaDemand after = demand();
+    if (!llvm::equal(loops, without, sharesAlike) || !keepsCtas(before, after) ||
+        after.sharedBytes > target.maxSharedBytes())
+      loops = without;
+  }
+
+  void addVector(SpecialisableLoop &specialisable, StagedValue vector) {
+    std::string reason;
+    const auto load = loadOfValue(affine, axes, vector, reason);
+    const ScalarSlice before = slice;
+    if (!load || !followsCoordinates(load->access)) {
+      slice = before;
+      return;
+    }
+    SpecialisableLoop with = specialisable;
+    append(with, *load);
+    if (!earlierEffect(with))
+      specialisable = std::move(with);
   }
 
   /// The branch that an early `return` leaves: its condition is a scalar, so each side can branch.
@@ -363,14 +387,13 @@ private:
     function.walk([&](nv::AllocOp alloc) { bytes += bufferBytes(alloc.getType()); });
     for (SpecialisableLoop &specialisable : loops)
       for (StagedLoad load : specialisable.stagedLoads())
-        bytes -= bufferBytes(load.alloc.getType());
+        bytes -= load.alloc ? bufferBytes(load.alloc.getType()) : 0;
     return bytes;
   }
 
   void findSharedBuffers() {
     for (size_t i = 1; i < loops.size(); ++i)
-      if (canShareBuffers(loops[i - 1], loops[i]))
-        loops[i].previous = &loops[i - 1];
+      loops[i].previous = canShareBuffers(loops[i - 1], loops[i]) ? &loops[i - 1] : nullptr;
   }
 
   func::FuncOp function;

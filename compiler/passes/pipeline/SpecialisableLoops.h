@@ -8,24 +8,12 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/ProducerStart.h"
-#include "analysis/TmaAccess.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/pipeline/ProducerLoads.h"
 #include "support/MachineModel.h"
 
 namespace pantile {
-
-/// A load that the producer issues by TMA.
-struct TmaLoad {
-  StagedLoad staged;
-  mlir::Operation *first; ///< reader of the buffer: `mma`, or the load into registers for it
-  nv::AsyncMmaOpInterface mma, last; ///< the first and the last MMA that read it
-  TmaAccess access;
-  bool isReadByThreads = false; ///< into registers, which the MMA then reads
-  unsigned group = 0;           ///< loads for one MMA share an mbarrier per stage
-  mlir::Value map;              ///< the tensor map, once it is made
-  nv::ChannelOp channel;        ///< likewise
-};
 
 /// A loop whose loads move to a producer warp; the other warps are its consumers.
 struct SpecialisableLoop {
@@ -57,7 +45,8 @@ struct ProducerPlan {
 /// What a plan may assume: options of the passes that make one.
 struct ProducerChoices {
   bool thirdCta = false;      ///< added stages do not cost the third CTA per SM
-  bool bufferedValues = true; ///< all warps may prefetch tiles that no MMA reads unchanged
+  bool bufferedValues = true; ///< tiles that no MMA reads unchanged may have stages
+  bool tmaValues = true;      ///< and the producer may fill these; else all warps prefetch them
 };
 
 /// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.

@@ -6,8 +6,9 @@
 // How:   1. SpecialisableLoops.cpp decides which kernels qualify, and plans.
 //        2. Each loop gets a count of its iterations, carried through the loops around it and
 //        continued from a previous loop that shares its circular buffers: stage index = count mod
-//        depth, phase = (count / depth) mod 2. Each load becomes a TMA load into the stage, between
-//        a wait for the stage to be empty and one for it to be full.
+//        depth, phase = (count / depth) mod 2. Tiles that threads read are staged (StageValues.h).
+//        Each load becomes a TMA load into the stage, between a wait for the stage to be empty and
+//        one for it to be full.
 //        3. A poll that the producer does in the consumers' place is followed by an arrival at a
 //        circular mbarrier, where they wait (`nv.acquire`).
 //        4. The producer gets a copy of the scalars and the control flow that its TMA loads need,
@@ -31,6 +32,7 @@
 #include "passes/pipeline/LaterIterations.h"
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/SpecialisableLoops.h"
+#include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
 
@@ -116,6 +118,9 @@ private:
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     depth = specialisable.depth;
+    for (TmaLoad &load : specialisable.loads)
+      if (!load.staged.alloc)
+        stage(load);
     allocBuffers(specialisable);
     for (TmaLoad &load : specialisable.loads)
       load.map = tensorMap(load);
@@ -130,6 +135,16 @@ private:
       specialiseGroup(specialisable, group, state);
     eraseUnneededFences(specialisable.loop);
     deallocBuffers(specialisable, entry->findAncestorOpInBlock(*specialisable.loop));
+  }
+
+  /// Stages a value; threads then read its buffer where they used it.
+  void stage(TmaLoad &load) {
+    load.staged = stageValue({load.staged.load, load.buffer});
+    auto reads =
+        llvm::make_filter_range(load.staged.alloc->getUsers(), llvm::IsaPred<nv::LocalLoadOp>);
+    auto isEarlier = [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); };
+    load.first = *llvm::min_element(reads, isEarlier);
+    load.last = *llvm::max_element(reads, isEarlier);
   }
 
   /// Frees the circular buffers after `last`, the outermost loop: the producer already fills them
@@ -153,8 +168,8 @@ private:
       return;
     }
     for (TmaLoad &load : specialisable.loads)
-      load.channel = nv::ChannelOp::create(b, loc, load.staged.alloc.getType().withDepth(depth),
-                                           nv::Transport::Tma);
+      load.channel =
+          nv::ChannelOp::create(b, loc, load.buffer.withDepth(depth), nv::Transport::Tma);
     for (unsigned group = 0; group < specialisable.groups; ++group)
       specialisable.barriers.push_back(allocBarriers());
   }
@@ -183,9 +198,9 @@ private:
   }
 
   Value tensorMap(TmaLoad &load) {
-    nv::BufferType buffer = load.staged.alloc.getType();
-    SharedLayout shared = sharedLayoutOf(buffer);
-    const Type element = isRounded(load.staged.alloc) ? b.getTF32Type() : buffer.getElementType();
+    SharedLayout shared = sharedLayoutOf(load.buffer);
+    const Type element =
+        isRounded(load.staged.alloc) ? b.getTF32Type() : load.buffer.getElementType();
     TmaBox box{{}, shared.swizzle(), element};
     for (const TmaAccess::Dim &dim : load.access.dims)
       box.sizes.push_back(static_cast<int32_t>(dim.size));
@@ -306,8 +321,8 @@ private:
       if (load.group == group)
         loads.push_back(&load);
     auto isEarlier = [](TmaLoad *x, TmaLoad *y) { return x->first->isBeforeInBlock(y->first); };
-    auto endsEarlier = [](TmaLoad *x, TmaLoad *y) { return x->last->isBeforeInBlock(y->last); };
-    nv::AsyncMmaOpInterface last = (*llvm::max_element(loads, endsEarlier))->last;
+    auto endsEarlier = [](TmaLoad *x, TmaLoad *y) { return x->end()->isBeforeInBlock(y->end()); };
+    Operation *last = (*llvm::max_element(loads, endsEarlier))->last;
     b.setInsertionPoint((*llvm::min_element(loads, isEarlier))->first);
     Value barriers = specialisable.barriers[group], barrier = stageOf(barriers, state.index);
     // Before the wait, so that a copy starts as soon as its stage is released.
@@ -315,7 +330,7 @@ private:
     int64_t bytes = 0;
     for (TmaLoad *load : loads) {
       coordinates.push_back(makeCoordinates(b, loc, affine, load->access));
-      bytes += copiedBytes(load->staged.alloc.getType());
+      bytes += copiedBytes(load->buffer);
     }
     // The producer waits for the phase before this one: a fresh mbarrier counts as released.
     markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
@@ -323,7 +338,7 @@ private:
     for (auto [load, at] : llvm::zip_equal(loads, coordinates))
       copyInto(*load, stageOf(load->channel, state.index), at, barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
-    release(specialisable, last, barriers, barrier, state);
+    release(specialisable, loads, last, barriers, barrier, state);
   }
 
   void copyInto(TmaLoad &load, Value stage, ValueRange coordinates, Value barrier) {
@@ -336,30 +351,32 @@ private:
     replaceBuffer(load.staged.alloc, stage);
   }
 
-  /// Releases the stage after the wait for `mma`, its last reader. If that wait is deferred by one
-  /// iteration, releases the stage of the iteration before, and the last one after the loop.
-  void release(SpecialisableLoop &specialisable, nv::AsyncMmaOpInterface mma, Value barriers,
-               Value barrier, const PipelineState &state) {
-    b.setInsertionPointAfter(waitOf(mma));
-    if (!specialisable.inFlight) {
-      releaseStage(specialisable, barrier, Value());
+  /// Releases the stage after `last` has read it: an MMA, once it is waited for, or a load into
+  /// registers. If the wait for the MMA is deferred by one iteration, releases the stage of the
+  /// iteration before, and the last one after the loop.
+  void release(SpecialisableLoop &specialisable, ArrayRef<TmaLoad *> loads, Operation *last,
+               Value barriers, Value barrier, const PipelineState &state) {
+    auto mma = dyn_cast<nv::AsyncMmaOpInterface>(last);
+    b.setInsertionPointAfter(mma ? waitOf(mma) : last);
+    if (!mma || !specialisable.inFlight) {
+      releaseStage(loads, barrier, Value());
       return;
     }
-    nv::MmaWaitOpInterface last = deferByOneIteration(specialisable.loop, mma);
+    nv::MmaWaitOpInterface lastWait = deferByOneIteration(specialisable.loop, mma);
     scf::ForOp loop = specialisable.loop;
     Numbers n(b, loc);
     Value isFirst = n.equal(state.index, n.of(0)), before = n.sub(state.index, n.of(1));
     Value stage = n.pick(isFirst, n.of(depth - 1), before);
     Value notFirst = n.differ(loop.getInductionVar(), loop.getLowerBound());
-    releaseStage(specialisable, stageOf(barriers, stage), notFirst);
-    b.setInsertionPointAfter(last);
+    releaseStage(loads, stageOf(barriers, stage), notFirst);
+    b.setInsertionPointAfter(lastWait);
     Value lastStage = n.rem(n.sub(loop.getResults().back(), n.of(1)), n.of(depth));
-    releaseStage(specialisable, stageOf(barriers, lastStage), hasIterations(b, loop));
+    releaseStage(loads, stageOf(barriers, lastStage), hasIterations(b, loop));
   }
 
-  void releaseStage(SpecialisableLoop &specialisable, Value barrier, Value enable) {
+  void releaseStage(ArrayRef<TmaLoad *> loads, Value barrier, Value enable) {
     auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
-    if (llvm::any_of(specialisable.loads, [](TmaLoad &load) { return load.isReadByThreads; }))
+    if (llvm::any_of(loads, [](TmaLoad *load) { return load->isReadByThreads; }))
       release->setAttr(names::readByThreads, b.getUnitAttr());
   }
 
@@ -382,7 +399,7 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     func::FuncOp kernel = onlyFunction(module);
     if (!kernel)
       return;
-    const FailureOr<int> warps = Specialiser(kernel).run({thirdCta, bufferedValues});
+    const FailureOr<int> warps = Specialiser(kernel).run({thirdCta, bufferedValues, tmaValues});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)

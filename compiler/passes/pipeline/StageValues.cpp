@@ -1,18 +1,17 @@
 //===- StageValues.cpp - see StageValues.h ------------------------------------------------===//
-// Needs: as ScheduleLoops, of which this is a part.
-// Gives: loads whose tiles no MMA reads unchanged are staged like operands, so that ScheduleLoops
-//        can prefetch them: weights that are unpacked first, or a tile that is added to an
-//        accumulator.
-// How:   the tile is loaded from its buffer at its first use, in the layout to which it would have
-//        been converted. Rows and columns stay in registers (PrefetchLoads). A buffer must leave as
-//        many CTAs per SM as there were, or two.
+// How:   a tile that goes through a buffer is loaded from there at its first use, in the layout to
+//        which it would have been converted. Such tiles are:
+//        1. Matrices, such as weights that are unpacked first, or a tile that is added to an
+//        accumulator. A buffer must leave as many CTAs per SM as there were, or two.
+//        2. Vectors, if there is a producer: without one PrefetchLoads carries them in registers. So
+//        it does with a producer where registers suffice: that takes no mbarriers.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
+#include "analysis/LiveRegisters.h"
 #include "analysis/PrefetchLegality.h"
-#include "ir/FindOps.h"
+#include "analysis/RegisterBudget.h"
 #include "ir/Machine.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "ir/Registers.h"
 
 using namespace mlir;
 
@@ -29,21 +28,105 @@ bool repeats(LoadOp load, const AxisInfoAnalysis &axes) {
                            layoutOf(cast<RankedTensorType>(load.getType()))) != 0;
 }
 
-/// Whether `load` gives a matrix that only operations of the loop body itself use.
-bool isMatrix(scf::ForOp loop, LoadOp load) {
-  const int64_t least = machineOf(loop).tiles.leastStagedAxis;
+/// Whether `load` gives a tile that only operations of the loop body itself use.
+bool isReadInBody(scf::ForOp loop, LoadOp load) {
   auto tile = dyn_cast<RankedTensorType>(load.getType());
-  return tile && tile.getRank() == 2 && tile.getElementType().isIntOrFloat() &&
-         storageBits(tile.getElementType()) >= 8 && !load->use_empty() &&
-         llvm::all_of(tile.getShape(), [&](int64_t extent) { return extent >= least; }) &&
-         llvm::none_of(load->getUsers(), [&](Operation *user) {
+  return tile && tile.getElementType().isIntOrFloat() && storageBits(tile.getElementType()) >= 8 &&
+         !load->use_empty() && llvm::none_of(load->getUsers(), [&](Operation *user) {
            return isa<nv::LocalStoreOp>(user) || loop.getBody() != user->getBlock() ||
                   isa<scf::YieldOp>(user);
          });
 }
 
-/// Stages `load` through a buffer of `type`.
-void stage(LoadOp load, nv::BufferType type) {
+bool isMatrix(scf::ForOp loop, LoadOp load) {
+  const int64_t least = machineOf(loop).tiles.leastStagedAxis;
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  return isReadInBody(loop, load) && tile.getRank() == 2 &&
+         llvm::all_of(tile.getShape(), [&](int64_t extent) { return extent >= least; });
+}
+
+bool isView(Operation *op) { return isa<ExpandDimsOp, BroadcastOp>(op); }
+
+/// Moves views of the registers of `tile` before their first use, so that it is read as late.
+void sinkViews(Value tile) {
+  for (Operation *view : llvm::make_filter_range(tile.getUsers(), isView)) {
+    sinkViews(view->getResult(0));
+    Operation *first = &view->getBlock()->back();
+    for (Operation *user : view->getUsers()) {
+      user = view->getBlock()->findAncestorOpInBlock(*user);
+      first = user->isBeforeInBlock(first) ? user : first;
+    }
+    view->moveBefore(first);
+  }
+}
+
+/// The buffer that `load` is staged through next to those of `others`; null where it is not worth
+/// one.
+nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
+                              ArrayRef<StagedValue> others, const AxisInfoAnalysis &axes,
+                              const Target &target) {
+  if (!isMatrix(loop, load) || repeats(load, axes))
+    return {};
+  auto tile = cast<RankedTensorType>(load.getType());
+  const nv::BufferType type = stageFor(tile, layoutOf(tile).fastestDim());
+  auto buffers = llvm::map_to_vector(others, [](const StagedValue &other) { return other.buffer; });
+  const int64_t enough = std::min(target.machine().occupancy.ctasToKeep,
+                                  ctasWithBuffers(loop, buffers, stages, target));
+  buffers.push_back(type);
+  const bool hasRoom =
+      ctasWithBuffers(loop, buffers, stages, target) >= std::max<int64_t>(enough, 1);
+  return hasRoom && prefetchCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
+}
+
+/// Whether registers suffice for what the loop computes and the vectors of the next iteration.
+bool canHoldVectors(scf::ForOp loop, ArrayRef<StagedValue> vectors, const Target &target) {
+  const MachineModel &machine = target.machine();
+  int64_t registers = liveRegistersOf(loop).most + machine.registers.overheadOfLoop;
+  for (StagedValue vector : vectors)
+    registers += registersOf(vector.load.getResult());
+  const int warps = moduleInt(loop, names::numWarps, 4);
+  return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
+}
+} // namespace
+
+SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
+                                         const Target &target) {
+  SmallVector<StagedValue> values;
+  if (!multiplies(loop))
+    return values;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (nv::BufferType type = bufferIfStaged(loop, load, stages, values, axes, target))
+      values.push_back({load, type});
+  return values;
+}
+
+SmallVector<StagedValue> vectorsToStage(scf::ForOp loop, const Target &target) {
+  SmallVector<StagedValue> vectors;
+  for (auto load : loop.getBody()->getOps<LoadOp>()) {
+    auto tile = dyn_cast<RankedTensorType>(load.getType());
+    if (isReadInBody(loop, load) && tile.getRank() == 1)
+      vectors.push_back({load, stageFor(tile, 0, /*mostSpan=*/0)});
+  }
+  return canHoldVectors(loop, vectors, target) ? SmallVector<StagedValue>() : vectors;
+}
+
+SmallVector<Operation *> usersOf(LoadOp load) {
+  llvm::SetVector<Operation *> users;
+  SmallVector<Value> views{load.getResult()};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers())
+      if (isView(user))
+        views.push_back(user->getResult(0));
+      else
+        users.insert(load->getBlock()->findAncestorOpInBlock(*user));
+  SmallVector<Operation *> sorted = users.takeVector();
+  llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return sorted;
+}
+
+StagedLoad stageValue(StagedValue value) {
+  auto [load, type] = value;
+  sinkViews(load.getResult());
   OpBuilder builder(load);
   Location loc = load.getLoc();
   auto alloc = nv::AllocOp::create(builder, loc, type, IntegerAttr());
@@ -70,44 +153,8 @@ void stage(LoadOp load, nv::BufferType type) {
   builder.setInsertionPointAfter(last);
   nv::DeallocOp::create(builder, loc, alloc);
   builder.setInsertionPointAfter(load);
-  nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
-}
-
-/// The buffer that `load` is staged through; null where it is not worth one.
-nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
-                              const AxisInfoAnalysis &axes, const Target &target) {
-  if (!isMatrix(loop, load) || repeats(load, axes))
-    return {};
-  auto tile = cast<RankedTensorType>(load.getType());
-  const nv::BufferType type = stageFor(tile, layoutOf(tile).fastestDim());
-  const int64_t enough =
-      std::min(target.machine().occupancy.ctasToKeep, ctasWithBuffers(loop, {}, stages, target));
-  const bool hasRoom = ctasWithBuffers(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
-  return hasRoom && prefetchCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
-}
-} // namespace
-
-LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
-  auto isValue = [&](LoadOp load) { return isMatrix(loop, load); };
-  auto loads = llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), isValue);
-  if (loads.empty())
-    return {};
-  const AxisInfoAnalysis axes(loop->getParentOfType<ModuleOp>());
-  auto it = llvm::find_if(loads, [&](LoadOp load) {
-    return bufferIfStaged(loop, load, stages, axes, target) != nv::BufferType();
-  });
-  return it == loads.end() ? LoadOp() : *it;
-}
-
-void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, const Target &target) {
-  if (!multiplies(loop))
-    return;
-  auto kernel = loop->getParentOfType<func::FuncOp>();
-  if (containsOp<nv::ProducerOp>(kernel))
-    return;
-  for (LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<LoadOp>()))
-    if (nv::BufferType type = bufferIfStaged(loop, load, stages, axes, target))
-      stage(load, type);
+  auto store = nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
+  return {load, store, alloc};
 }
 
 } // namespace pantile

@@ -1,21 +1,35 @@
 //===- StageValues.h - stage tiles that a loop with MMAs computes with --------------------===//
 // Needs: layouts.
-// Gives: buffers for loads whose tiles no MMA reads unchanged, but which are worth prefetching.
+// Gives: loads whose tiles no MMA reads unchanged, but which are worth prefetching, and buffers for
+//        them: ScheduleLoops lets all warps copy them, SpecialiseWarps a producer.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
-#include "ir/Tile.h"
+#include "analysis/StagedLoad.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "support/Target.h"
 
 namespace pantile {
 
-/// The first load that stageValues would stage; null where there is none.
-LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
+/// A load whose tile threads of the loop body read, and a buffer of one stage for it.
+struct StagedValue {
+  LoadOp load;
+  nv::BufferType buffer;
+};
 
-/// Stages tiles that the body of a loop with MMAs computes with, where they can be prefetched
+/// The matrices that the body of a loop with MMAs computes with, where they can be prefetched
 /// through `stages` stages and their buffers do not cost the second CTA per SM.
-void stageValues(mlir::scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
-                 const Target &target);
+llvm::SmallVector<StagedValue> matricesToStage(mlir::scf::ForOp loop, int stages,
+                                               const AxisInfoAnalysis &axes, const Target &target);
+
+/// The vectors that it reads, where a thread lacks registers to hold those of the next iteration.
+llvm::SmallVector<StagedValue> vectorsToStage(mlir::scf::ForOp loop, const Target &target);
+
+/// The operations of the body that compute with the tile of `load`, or convert it, in order. Views of
+/// its registers compute nothing.
+llvm::SmallVector<mlir::Operation *> usersOf(LoadOp load);
+
+/// Stores the tile into a buffer, from which threads load it where they use it first.
+StagedLoad stageValue(StagedValue value);
 
 } // namespace pantile

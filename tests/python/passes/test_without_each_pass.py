@@ -133,7 +133,16 @@ def sums_of_rounded_dots(device, **options):
 
 def unpacked_weights(device, **options):
     """Of 4 bits, computed in the loop for mma.sync."""
-    R, C, K = 16, 64, 384
+    return weights_of_four_bits(device, 16, **options)
+
+
+def weights_for_wgmma(device, **options):
+    """The same for more rows: a producer loads the weights, too."""
+    return weights_of_four_bits(device, 64, **options)
+
+
+def weights_of_four_bits(device, R, **options):
+    C, K = 64, 384
     x, w = random((R, K), "fp16", 25), random((K // 2, C), "i8", 26, low=-128, high=128)
     out = device.output((R, C), "fp32")
     kernel = start(
@@ -376,6 +385,7 @@ WORKLOADS = [
     attention_of_two_warp_groups,
     sums_of_rounded_dots,
     unpacked_weights,
+    weights_for_wgmma,
     scaled_blocks,
     two_loops,
     product_in_while,

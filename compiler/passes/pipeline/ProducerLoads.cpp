@@ -1,0 +1,91 @@
+//===- ProducerLoads.cpp - see ProducerLoads.h ---------------------------------------------===//
+// How:   TmaAccess.h says how the addresses become coordinates. All MMAs that read an operand must
+//        allow the same. Boxes must fill the buffer, and each stage must begin where a box may.
+//===---------------------------------------------------------------------------------------===//
+#include "passes/pipeline/ProducerLoads.h"
+#include "layout/TmaBoxes.h"
+#include "support/MachineModel.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// The TMA access of `staged`: legal for each of its readers, and the same for all.
+std::optional<TmaAccess> accessFor(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                   StagedLoad staged, ArrayRef<BufferReader> readers,
+                                   std::string &reason) {
+  std::optional<TmaAccess> access;
+  for (const BufferReader &reader : readers) {
+    auto own = tmaAccess(affine, axes, staged.load, staged.alloc.getType(), reader, reason);
+    if (!own)
+      return std::nullopt;
+    auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
+      return a.extent == b.extent && a.stride == b.stride && a.start == b.start &&
+             a.modulus == b.modulus && a.kind == b.kind && a.end == b.end;
+    };
+    if (access && !llvm::equal(access->dims, own->dims, isSame)) {
+      reason = "its MMAs allow different extents";
+      return std::nullopt;
+    }
+    if (!access)
+      access = own;
+  }
+  return access;
+}
+
+bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
+  reason = "no boxes of a tensor map fill its tile";
+  return tmaBoxes(sharedLayoutOf(buffer)) &&
+         buffer.getStageBytes() % InstructionSet::lineBytes == 0; // the next stage is aligned, too
+}
+
+bool isVector(const TmaLoad &load) { return load.buffer.getShape().size() == 1; }
+} // namespace
+
+std::optional<TmaLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                     StagedLoad staged, Block *body, std::string &reason) {
+  const SmallVector<BufferReader> readers = readersOf(staged.alloc, body);
+  const nv::BufferType buffer = staged.alloc.getType();
+  reason = "its tile is read by more than MMAs of the loop";
+  if (readers.empty())
+    return std::nullopt;
+  auto access = accessFor(affine, axes, staged, readers, reason);
+  if (!access || !isFilledByBoxes(buffer, reason))
+    return std::nullopt;
+  const BufferReader &first = readers.front(), &last = readers.back();
+  TmaLoad load{staged, buffer, first.at, last.mma, first.mma, *access};
+  for (const BufferReader &reader : readers) {
+    load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
+    load.isReadByThreads |= reader.at != reader.mma;
+  }
+  return load;
+}
+
+std::optional<TmaLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                   StagedValue value, std::string &reason) {
+  auto access = tmaAccess(affine, axes, value.load, value.buffer, BufferReader{}, reason);
+  if (!access || !isFilledByBoxes(value.buffer, reason))
+    return std::nullopt;
+  const SmallVector<Operation *> users = usersOf(value.load);
+  return TmaLoad{{value.load, {}, {}},    value.buffer, users.front(), users.back(), {}, *access,
+                 /*isReadByThreads=*/true};
+}
+
+unsigned groupOf(const TmaLoad &load, ArrayRef<TmaLoad> others, unsigned groups) {
+  auto hasMma = [&](unsigned group) {
+    return llvm::any_of(others,
+                        [&](const TmaLoad &other) { return other.mma && other.group == group; });
+  };
+  auto shares = [&](const TmaLoad &other) {
+    if (load.mma)
+      return other.mma == load.mma;
+    if (other.mma)
+      return other.first->isBeforeInBlock(load.first) && load.last->isBeforeInBlock(other.end());
+    return isVector(load) && isVector(other) && !hasMma(other.group);
+  };
+  const auto *same = llvm::find_if(others, shares);
+  return same == others.end() ? groups : same->group;
+}
+
+} // namespace pantile
