@@ -133,9 +133,13 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createOrderMemory());
   passes.add(createSplitOverCluster()); // fixes what each CTA holds, so before layouts
   passes.add(createApproximateExp());   // while tiles are seen through no conversion
-  passes.need(
-      createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnWgmma}));
-  passes.choice("wgmma", "within tile-select-mma: dots of warp groups, on Hopper");
+  const bool computedLeft = passes.choice(
+      "computed-left", "within tile-select-mma and tile-assign-layouts: left operands of "
+                       "wgmma in registers, also right ones of the dot transposed");
+  passes.need(createSelectMma(
+      {.wgmma = passes.choice("wgmma", "within tile-select-mma: dots of warp groups, on Hopper"),
+       .fp32OnMmaSync = without.fp32OnWgmma,
+       .computedLeft = computedLeft}));
   passes.add(createReduceByMma()); // adds dots, with their instruction, before layouts
   passes.need(createAssignLayouts(
       {.inWarpStores = passes.choice("in-warp-stores",
@@ -144,7 +148,8 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
        .storesInPlace = without.resultBuffers,
        .computedOperands = passes.offeredChoice(
            "computed-operands", "within tile-assign-layouts: operands that are computed from "
-                                "loaded tiles, in the layout of their MMA")}));
+                                "loaded tiles, in the layout of their MMA"),
+       .computedLeft = computedLeft}));
   passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createHoistInvariants());

@@ -8,7 +8,12 @@ std::optional<LinearLayout> asyncAccumulatorLayout(MmaAttr mma, llvm::ArrayRef<i
     return std::nullopt;
   const LinearLayout acc = LinearLayout::wgmmaAccumulator(shape, {mma.getWarpsM(), mma.getWarpsN()},
                                                           mma.getN(), mma.getRun());
-  return mma.getPairedRows() ? acc.pairRows() : acc;
+  return acc.withAdjacentRows(mma.getAdjacentRows());
+}
+
+LinearLayout wgmmaLeftLayout(MmaAttr mma, llvm::ArrayRef<int64_t> shape, int elementBits) {
+  return LinearLayout::mmaOperandA(shape, {mma.getWarpsM(), mma.getWarpsN()}, elementBits)
+      .withAdjacentRows(mma.getAdjacentRows());
 }
 
 } // namespace pantile

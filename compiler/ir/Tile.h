@@ -73,6 +73,8 @@ SharedLayout sharedLayoutOf(nv::BufferType type);
 mlir::Type elementTypeOf(mlir::Type type);
 /// Width in memory, in bits: 64 for pointers, 8 for i1.
 unsigned storageBits(mlir::Type elementType);
+/// A constant tile with one value, as a constant of another tile type; null for others.
+mlir::OpFoldResult splatAs(mlir::Attribute constant, mlir::Type type);
 /// An integer attribute of the module that contains `op`; `fallback` if absent.
 int moduleInt(mlir::Operation *op, llvm::StringRef name, int fallback);
 llvm::StringRef moduleTarget(mlir::Operation *op);

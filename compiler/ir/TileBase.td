@@ -64,20 +64,20 @@ def Tile_MmaKindAttr : EnumAttr<Tile_Dialect, Tile_MmaKind, "mma_kind">;
 def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
   let summary = "the instruction that a dot runs on: family, shape of one instruction, warps along M and N";
   let description = [{
-    `pairedRows`, for wgmma with A in registers: a thread's two rows of an instruction are consecutive in the tile
-    (LinearLayout::pairRows), both in the accumulator and in A.
+    `adjacentRows`, for wgmma with A in registers: so many rows of a thread are adjacent in the tile (LinearLayout::withAdjacentRows),
+    both in the accumulator and in A.
 
     `run`, for wgmma whose N is no power of two: the columns of the instructions and warp groups along N are interleaved in runs of
     so many columns (LinearLayout::wgmmaAccumulator). 0: each has consecutive columns.
   }];
   let parameters = (ins EnumParameter<Tile_MmaKind>:$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k,
                         "unsigned":$warpsM, "unsigned":$warpsN, DefaultValuedParameter<"unsigned", "0">:$run,
-                        DefaultValuedParameter<"bool", "false">:$pairedRows);
-  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN (`in` `runs` `of` $run^)? (`,` `paired_rows` `=` $pairedRows^)? `>`";
+                        DefaultValuedParameter<"unsigned", "1">:$adjacentRows);
+  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN (`in` `runs` `of` $run^)? (`,` `adjacent_rows` `=` $adjacentRows^)? `>`";
   let skipDefaultBuilders = 1;
   let builders = [AttrBuilder<(ins "MmaKind":$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k, "unsigned":$warpsM,
-                                   "unsigned":$warpsN, CArg<"unsigned", "0">:$run, CArg<"bool", "false">:$pairedRows), [{
-    return $_get($_ctxt, kind, m, n, k, warpsM, warpsN, run, pairedRows);
+                                   "unsigned":$warpsN, CArg<"unsigned", "0">:$run, CArg<"unsigned", "1">:$adjacentRows), [{
+    return $_get($_ctxt, kind, m, n, k, warpsM, warpsN, run, adjacentRows);
   }]>];
 }
 

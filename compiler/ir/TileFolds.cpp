@@ -11,22 +11,25 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
   return DenseElementsAttr::get(cast<RankedTensorType>(getType()), scalar);
 }
 
+OpFoldResult pantile::splatAs(Attribute constant, Type type) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(constant);
+  if (!dense || !dense.isSplat())
+    return {};
+  return DenseElementsAttr::get(cast<RankedTensorType>(type), dense.getSplatValue<Attribute>());
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getSrc().getType() == getType())
     return getSrc();
-  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSrc()); dense && dense.isSplat())
-    return DenseElementsAttr::get(cast<RankedTensorType>(getType()),
-                                  dense.getSplatValue<Attribute>());
-  return {};
+  return splatAs(adaptor.getSrc(), getType());
 }
+
+OpFoldResult TransOp::fold(FoldAdaptor adaptor) { return splatAs(adaptor.getSrc(), getType()); }
 
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
   if (getSrc().getType() == getType())
     return getSrc();
-  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSrc()); dense && dense.isSplat())
-    return DenseElementsAttr::get(cast<RankedTensorType>(getType()),
-                                  dense.getSplatValue<Attribute>());
-  return {};
+  return splatAs(adaptor.getSrc(), getType());
 }
 
 Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

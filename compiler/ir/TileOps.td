@@ -91,6 +91,7 @@ def Tile_TransOp : Tile_Op<"trans", [Pure, SameOperandsAndResultElementType]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$src $order attr-dict `:` type($src) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
   let summary = "concatenate two tiles along a new last dimension of size 2";

@@ -40,14 +40,6 @@ bool hasLayout(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getEncoding() != nullptr;
 }
 
-/// The same constant in every element of a tile of another type.
-OpFoldResult splatAs(Attribute constant, Type type) {
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(constant);
-  if (!dense || !dense.isSplat())
-    return {};
-  return DenseElementsAttr::get(cast<RankedTensorType>(type), dense.getSplatValue<Attribute>());
-}
-
 bool sameSlice(ExtractSliceOp extract, InsertSliceOp insert) {
   return extract.getType() == insert.getSrc().getType() &&
          extract.getOffsets() == insert.getOffsets() && extract.getStrides() == insert.getStrides();

@@ -318,19 +318,34 @@ LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int 
   return b.done().withWarps(numWarps);
 }
 
-/// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register. The register takes the
-/// lowest bit, for vectors of two rows. A half warp loads such vectors of 4 columns and 4 pairs of
-/// rows: for columns apart by 64 bytes with that swizzle, pairs next to each other and pairs 8 rows
-/// apart are in different banks, those 4 rows apart are not (SharedLayoutTest:
-/// PairedRowsReadWithoutConflicts).
-LinearLayout LinearLayout::pairRows() const {
-  const int32_t placeOf[] = {1, 3, 2, 0};
+/// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register, the next ones are the warps',
+/// and those after them number instructions. Registers take the lowest bits, for vectors of rows.
+///
+/// Two rows: a half warp loads vectors of 4 columns and 4 pairs of rows, in elements of 32 bits: for
+/// columns apart by 64 bytes with that swizzle, pairs next to each other and pairs 8 rows apart are
+/// in different banks, those 4 rows apart are not (SharedLayoutTest: AdjacentRowsReadWithoutConflicts).
+///
+/// Four rows, in bytes: a warp loads 4 columns and 8 words of rows. The swizzle of 128 bytes moves the
+/// 16 bytes of a column that 4 words fill by the column's number, so the further 4 are 64 bytes apart.
+LinearLayout LinearLayout::withAdjacentRows(int count) const {
+  if (count == 1)
+    return *this;
   const int m = rank() - 2;
+  llvm::SmallVector<int> placeOf{1, 3, 2, 0};
+  if (count == 4) {
+    int nextBlock = 4; // the lowest bit of rows above the warps', a register's
+    for (const Coord &basis : warpBases)
+      nextBlock += basis[m] != 0;
+    placeOf = {2, 3, 6, 0, 4, 5};
+    for (int bit = 6; bit < nextBlock; ++bit)
+      placeOf.push_back(bit + 1);
+    placeOf.push_back(1);
+  }
   auto moved = [&](Bases bases) {
     for (Coord &basis : bases)
-      for (int bit = 0; bit < 4; ++bit)
+      for (auto [bit, place] : llvm::enumerate(placeOf))
         if (basis[m] == 1 << bit) {
-          basis[m] = 1 << placeOf[bit];
+          basis[m] = 1 << place;
           break;
         }
     return bases;

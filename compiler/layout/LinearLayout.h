@@ -162,11 +162,11 @@ public:
                                        int run = 0);
   // Algebra.
 
-  /// The same fragments of A or of an accumulator of wgmma, with the 16 rows of each warp in
-  /// another order: the two rows that a thread holds are adjacent, and so are those of lanes that
-  /// read adjacent 32-bit words. The instruction allows any order that A and the accumulator have
-  /// in common.
-  LinearLayout pairRows() const;
+  /// The same fragments of A or of an accumulator of wgmma, with rows in another order: 2 or 4 rows
+  /// that a thread holds are adjacent, and so are those of lanes that read adjacent 32-bit words; 1
+  /// is the order of the PTX manual. Two rows are of one instruction, four of two in a row of them.
+  /// The instruction allows any order that A and the accumulator have in common.
+  LinearLayout withAdjacentRows(int count) const;
 
   /// The layout of a reduction's result: `dim` is removed, threads that differ only in it become
   /// replicas, and registers that become duplicates are dropped.

@@ -54,13 +54,25 @@ bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &sorted) {
   return shared.vectorBytes(sorted) == 16;
 }
 
+/// Bytes that are read two by two, as words, on which later operations work (LowerBytes.cpp).
+Values loadHalvesOfWords(Lowering &l, ValueList offsets, llvm::Type *elementType) {
+  Values ofPairs;
+  for (size_t i = 0; i < offsets.size(); i += 2)
+    ofPairs.push_back(offsets[i]);
+  const Values pairs = l.loadShared(l.b.getInt16Ty(), 16, ofPairs, 2);
+  return l.unpack(l.pack(pairs, 16), elementType, 8, static_cast<int>(offsets.size()));
+}
+
 Values loadVectors(Lowering &l, llvm::Value *base, const SharedLayout &shared,
                    const LinearLayout &sorted, llvm::Type *elementType, ValueList inside) {
   Values offsets = l.sharedOffsets(base, shared, sorted);
   for (auto [offset, isInside] : llvm::zip(offsets, inside))
     if (offset && isInside)
       offset = l.b.CreateSelect(isInside, offset, base);
-  return l.loadShared(elementType, shared.elementBits(), offsets, shared.vectorBytes(sorted));
+  const int vectorBytes = shared.vectorBytes(sorted);
+  if (shared.elementBits() == 8 && vectorBytes == 2 && offsets.size() % 4 == 0)
+    return loadHalvesOfWords(l, offsets, elementType);
+  return l.loadShared(elementType, shared.elementBits(), offsets, vectorBytes);
 }
 } // namespace
 

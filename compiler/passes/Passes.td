@@ -78,11 +78,13 @@ def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
     - With B contiguous along N and A along K, the dot becomes the transposed one, C^T = B^T A^T, and loops carry its accumulator.
     - If neither is contiguous along K, the smaller one is transposed between two buffers.
 
-    A computed operand counts as contiguous along either dimension.
+    A computed operand counts as contiguous along either dimension. If a loop computes B from tiles that it loads, and loads A, the dot becomes the
+    transposed one, whose left operand may stay in registers (`computed-left`).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let options = [Option<"wgmma", "wgmma", "bool", "true", "dots may run on wgmma">,
-                 Option<"fp32OnMmaSync", "fp32-on-mma-sync", "bool", "false", "dots of fp32 run on mma.sync, without the buffers of wgmma">];
+                 Option<"fp32OnMmaSync", "fp32-on-mma-sync", "bool", "false", "dots of fp32 run on mma.sync, without the buffers of wgmma">,
+                 Option<"computedLeft", "computed-left", "bool", "true", "right operands that are computed become left ones, of the transposed dot">];
 }
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "Give every tile a layout";
@@ -95,7 +97,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
                  Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">,
-                 Option<"computedOperands", "computed-operands", "bool", "false", "operands may be computed in the layout of their MMA">];
+                 Option<"computedOperands", "computed-operands", "bool", "false", "operands may be computed in the layout of their MMA">,
+                 Option<"computedLeft", "computed-left", "bool", "true", "left operands of wgmma may be computed in registers">];
 }
 def ReduceByMma : Pass<"tile-reduce-by-mma", "::mlir::ModuleOp"> {
   let summary = "Compute row sums of a dot's left operand by an MMA";

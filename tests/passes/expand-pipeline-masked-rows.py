@@ -1,7 +1,7 @@
 # Zeros of rows that are masked in all iterations are stored into each stage once; a mask that changes stores its own. One fence
 # before an MMA covers what the loop stores and the copies.
-# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --disable-pass tile-hoist-invariants --emit pipeline -o - | FileCheck %s --check-prefix=INSIDE
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --disable-pass computed-left --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --disable-pass computed-left --disable-pass tile-hoist-invariants --emit pipeline -o - | FileCheck %s --check-prefix=INSIDE
 import pantile
 import pantile.language as tl
 

@@ -2,6 +2,7 @@
 // and those that lack stages, stay as they are.
 // RUN: pantile-opt %s -nv-overlap-results -verify-diagnostics | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#left = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #row = #tile.layout<[64], reg = [[1], [0], [8], [16], [32]], lane = [[2], [4], [0], [0], [0]], warp = [[0], [0]]>
 !circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !two = !nv.buffer<2 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -9,6 +10,7 @@
 !barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !tile = tensor<64x64xf32, #acc>
+!fragments = tensor<64x64xf16, #left>
 module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // Example.
   // The stage of the buffer is selected in both stages; the wait for the MMA comes before what is computed with its result.
@@ -44,6 +46,38 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     return %out#0 : !tile
   }
 
+  // A left operand that is computed in registers, from a stage, is computed in stage 0, too.
+  // CHECK-LABEL: @unpacked
+  // CHECK: nv.local_load {{.*}} {nv.cluster = array<i32: 0>, nv.stage = array<i32: 0>}
+  // CHECK: arith.negf {{.*}} {nv.cluster = array<i32: 0>, nv.stage = array<i32: 0>}
+  // CHECK: nv.wgmma {{.*}} {nv.cluster = array<i32: 0>, nv.stage = array<i32: 0>}
+  // CHECK: nv.release {{.*}} {nv.cluster = array<i32: 1>, nv.read_by_threads, nv.stage = array<i32: 1>}
+  func.func @unpacked(%a: !circular, %b: !circular, %full: !barriers, %map: !nv.tensor_map, %n: i32) -> !tile {
+    %zero = arith.constant dense<0.0> : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    nv.producer {
+      %filled = nv.select_stage %a[%c0] : !circular -> !stage
+      %barrier = nv.select_stage %full[%c0] : !barriers -> !barrier
+      nv.tma_load %map[%c0, %c0], %filled, %barrier : !stage, !barrier
+    }
+    // expected-remark @below {{the MMAs of the next iteration are in flight while the results of this one are read}}
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
+      %ready = nv.select_stage %full[%i] : !barriers -> !barrier
+      %left = nv.select_stage %a[%i] : !circular -> !stage
+      %right = nv.select_stage %b[%i] : !circular -> !stage
+      nv.mbarrier_wait %ready, false, %c0 : !barrier
+      %packed = nv.local_load %left : !stage -> !fragments
+      %weights = arith.negf %packed : !fragments
+      %d = nv.wgmma %weights, %right, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !fragments, !stage, !tile
+      %done = nv.wgmma_wait %d : (!tile) -> !tile
+      nv.release %ready {nv.read_by_threads} : !barrier
+      %next = arith.addf %acc, %done : !tile
+      scf.yield %next : !tile
+    }
+    return %out : !tile
+  }
+
   // Two stages of a buffer are in use at once: a third one has to be filled meanwhile.
   // CHECK-LABEL: @two_stages
   // CHECK-NOT: nv.stage
@@ -73,7 +107,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: its operands are selected by what the loop loads or computes with results}}
+    // expected-remark @below {{MMAs are not issued before the last result is read: its operands depend on results, or on what moves through scratch}}
     %out = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0) -> (i32) : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%at] : !circular -> !stage

@@ -14,16 +14,16 @@ import pantile as triton
 import pantile.language as tl
 
 # NT: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1>
-# TT: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, paired_rows = true>
-# TN: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, paired_rows = true>{{.*}}tensor<128x64xf32
-# WIDE: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, paired_rows = true>{{.*}}tensor<128x64xf32
+# TT: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, adjacent_rows = 2>
+# TN: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, adjacent_rows = 2>{{.*}}tensor<128x64xf32
+# WIDE: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1, adjacent_rows = 2>{{.*}}tensor<128x64xf32
 # NARROW: tile.dot {{.*}} mma<wgmma, 64 x 32 x 8, warps = 4 x 1>{{.*}}tensor<64x32xf32
 # SMALL: this dot runs on mma.sync {{.*}}; not on wgmma: wgmma needs M in multiples of 64
 
 # The loop carries the transposed accumulator.
 # NN: scf.for {{.*}} iter_args
 # NN-NOT: tile.trans {{.*}}tensor<64x128xf32
-# NN: tile.dot {{.*}} mma<wgmma, 64 x 128 x 8, warps = 4 x 1, paired_rows = true>{{.*}}tensor<64x128xf32
+# NN: tile.dot {{.*}} mma<wgmma, 64 x 128 x 8, warps = 4 x 1, adjacent_rows = 2>{{.*}}tensor<64x128xf32
 # NN: scf.yield
 # NN: tile.trans
 

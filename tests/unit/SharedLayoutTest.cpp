@@ -145,13 +145,27 @@ TEST(SharedLayout, AFragmentStoreThroughScratchIsFreeOfConflicts) {
   EXPECT_EQ(SharedLayout::scratch({64, 64}, 16, {1, 0}).bankConflicts(accumulator, 4), 1);
 }
 
-TEST(SharedLayout, PairedRowsReadWithoutConflicts) {
+TEST(SharedLayout, AdjacentRowsReadWithoutConflicts) {
   for (int64_t m : {64, 128, 256})
     for (int64_t k : {8, 32, 64}) {
-      const auto a = LinearLayout::mmaOperandA({m, k}, {4, 1}, 32).pairRows();
+      const auto a = LinearLayout::mmaOperandA({m, k}, {4, 1}, 32).withAdjacentRows(2);
       const SharedLayout shared({m, k}, 32, {0, 1}, 64);
       EXPECT_EQ(shared.vectorBytes(a), 8) << a.str();
       EXPECT_EQ(shared.bankConflicts(a, 8), 1) << a.str();
+    }
+}
+
+TEST(SharedLayout, FourAdjacentRowsOfPackedBytesReadWithoutConflicts) {
+  for (int warps : {4, 8})
+    for (int64_t k : {32, 64, 128}) {
+      const int64_t m = 32 * warps;
+      const auto halves = LinearLayout::mmaOperandA({m, k}, {warps, 1}, 16).withAdjacentRows(4);
+      EXPECT_TRUE(halves.coversShape());
+      const auto packed = halves.reshape({m, k / 2, 2}).removeDim(2); // two of K per byte
+      const SharedLayout shared({m, k / 2}, 8, {0, 1}, 128);
+      const auto words = inVectorOrder(packed, shared);
+      EXPECT_EQ(shared.vectorBytes(words), 4) << packed.str();
+      EXPECT_EQ(shared.bankConflicts(words, 4), 1) << packed.str();
     }
 }
 

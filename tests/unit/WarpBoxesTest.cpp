@@ -64,12 +64,13 @@ TEST(WarpBoxes, HoldThemByColumns) {
       expectWholeTile(LinearLayout::wgmmaAccumulator({128, n}, {8, 1}, int(n)), bits, 0);
 }
 
-TEST(WarpBoxes, HoldPairedRowsInVectors) {
+TEST(WarpBoxes, HoldAdjacentRowsInVectors) {
   for (int64_t m : {64, 128, 256})
     for (int64_t warps : {4, 8})
       if (m >= warps * 16)
         for (int fast : {0, 1}) {
-          const auto layout = LinearLayout::wgmmaAccumulator({m, 128}, {warps, 1}, 128).pairRows();
+          const auto layout =
+              LinearLayout::wgmmaAccumulator({m, 128}, {warps, 1}, 128).withAdjacentRows(2);
           expectWholeTile(layout, 32, fast);
           const auto boxes = warpBoxes(layout, 32, fast);
           EXPECT_EQ(boxes->shared.vectorBytes(boxes->layout), 8) << layout.str();

@@ -136,6 +136,8 @@ private:
         use.set(version(use.get(), plan.wanted(use)));
     if (auto load = dyn_cast<LoadOp>(op))
       convertLoaded(load);
+    else if (auto dot = dyn_cast<DotOp>(op))
+      dot.setMmaAttr(plan.mmaOf(dot));
   }
 
   /// Gives a loaded tile the layout of the access, and a conversion to its native one.
@@ -278,7 +280,8 @@ struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
       if (function.isExternal())
         continue;
       const AxisInfoAnalysis axes(function);
-      const LayoutPlan plan(function, axes, {inWarpStores, storesInPlace, computedOperands});
+      const LayoutPlan plan(function, axes,
+                            {inWarpStores, storesInPlace, computedOperands, computedLeft});
       Rewriter(function, plan).run();
     }
   }

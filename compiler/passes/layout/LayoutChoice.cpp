@@ -351,9 +351,18 @@ SharedLayout LayoutChoice::bufferOf(LoadOp load) const {
                                   wish(load.getPtr(), load.getMask()).order);
 }
 
+MmaAttr LayoutChoice::mmaOf(DotOp dot) const {
+  const MmaAttr mma = dot.getMmaAttr();
+  const auto left = leftInRegisters.find(dot);
+  return left == leftInRegisters.end()
+             ? mma
+             : MmaAttr::get(context, mma.getKind(), mma.getM(), mma.getN(), mma.getK(),
+                            mma.getWarpsM(), mma.getWarpsN(), mma.getRun(), left->second);
+}
+
 LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const ArrayRef<int64_t> shape = shapeOf(dot.getType());
-  const MmaAttr mma = dot.getMmaAttr();
+  const MmaAttr mma = mmaOf(dot);
   const Extents warps = warpsOf(mma, shape.size());
   if (const auto accumulator = asyncAccumulatorLayout(mma, shape))
     return forAllWarps(*accumulator);
@@ -370,10 +379,12 @@ LayoutAttr LayoutChoice::forAllWarps(const LinearLayout &ofDot) const {
 
 LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   auto type = cast<RankedTensorType>(dot.getOperand(index).getType());
-  const MmaAttr mma = dot.getMmaAttr();
+  const MmaAttr mma = mmaOf(dot);
   const Extents warps = warpsOf(mma, type.getRank());
   // A row of the instruction's operands has 32 bytes, also where fp32 is split into narrower types.
   const int bits = 256 / static_cast<int>(mma.getK());
+  if (index == 0 && leftInRegisters.contains(dot))
+    return forAllWarps(wgmmaLeftLayout(mma, type.getShape(), storageBits(type.getElementType())));
   if (mma.getKind() != MmaKind::MmaSync) // others read buffers
     return nullptr;
   if (type.getElementType().isF64()) {

@@ -47,11 +47,17 @@ public:
   bool isStrided(mlir::Value ptr) const;
 
   LayoutAttr dotResult(DotOp dot) const;
-  /// Operand 0 or 1 of a dot on mma.sync; null for wgmma and fma, which read shared memory.
+  /// Operand 0 or 1 of a dot on mma.sync, or operand 0 of one on wgmma that reads it from registers;
+  /// null for others, which are read from shared memory.
   LayoutAttr dotOperand(DotOp dot, unsigned index) const;
   /// The order of the fragments of a dot on mma.sync, for dotResult and dotOperand.
   FragmentOrder orderOf(DotOp dot) const { return orders.lookup(dot); }
   void setOrder(DotOp dot, FragmentOrder order) { orders[dot] = order; }
+  /// Lets a dot on wgmma read its left operand from registers, where so many rows of a thread are
+  /// adjacent.
+  void readLeftFromRegisters(DotOp dot, unsigned rows) { leftInRegisters[dot] = rows; }
+  /// The instruction of `dot`, with the rows that are adjacent.
+  MmaAttr mmaOf(DotOp dot) const;
 
   /// Whether a buffer from which any layout can be read may hold the loaded tile: a loop with dots
   /// loads it, and no rows repeat one address.
@@ -121,7 +127,8 @@ private:
   std::map<Group, Shared> groups;
   std::set<Group> singles;              ///< with an access of single elements
   llvm::DenseSet<mlir::Value> operands; ///< pointers of loads that go to dots or buffers
-  llvm::DenseMap<mlir::Operation *, FragmentOrder> orders; ///< of dots on mma.sync
+  llvm::DenseMap<mlir::Operation *, FragmentOrder> orders;     ///< of dots on mma.sync
+  llvm::DenseMap<mlir::Operation *, unsigned> leftInRegisters; ///< adjacent rows, of dots on wgmma
   /// Of fp64 dots, computed before their operands are replaced.
   llvm::DenseMap<mlir::Operation *, Fp64Order> fp64Orders;
 };

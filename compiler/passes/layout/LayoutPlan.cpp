@@ -80,6 +80,10 @@ LayoutAttr LayoutPlan::wantedFor(OpOperand &use, LayoutAttr result) {
 
 LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
   Operation *op = use.getOwner();
+  // The rewriter may have put a conversion of a loaded tile there, which has its layout.
+  LayoutAttr own = native(use.get());
+  if (!own)
+    own = dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(use.get().getType()).getEncoding());
   if (auto work = workLayout.find(op); work != workLayout.end())
     return work->second;
   if (auto dot = dyn_cast<DotOp>(op)) {
@@ -89,8 +93,8 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
       return layout;
   } else if (isa<ExtractSliceOp, InsertSliceOp, ExtractOp>(op)) {
     return wantedByPart(use);
-  } else if (LayoutAttr layout = native(use.get()); layout && isa<TransOp, ReshapeOp>(op)) {
-    return layout;
+  } else if (own && isa<TransOp, ReshapeOp>(op)) {
+    return own;
   } else if (op->getNumResults() > 0) {
     // Elementwise operations work in the layout of their result.
     LayoutAttr layout = native(op->getResult(0));
@@ -98,9 +102,7 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
                       cast<RankedTensorType>(op->getResult(0).getType()).getShape())
       return layout;
   }
-  if (LayoutAttr layout = native(use.get()))
-    return layout;
-  return choice.fallback(use.get().getType());
+  return own ? own : choice.fallback(use.get().getType());
 }
 
 void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {

@@ -21,7 +21,7 @@ namespace pantile {
 class LayoutPlan {
 public:
   struct Options {
-    bool inWarpStores, storesInPlace, computedOperands;
+    bool inWarpStores, storesInPlace, computedOperands, computedLeft;
   };
   LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, Options options);
 
@@ -36,6 +36,8 @@ public:
   /// converted at once.
   LayoutAttr access(LoadOp load) const { return workLayout.lookup(load); }
 
+  /// The instruction of `dot`, with the order of its rows.
+  MmaAttr mmaOf(DotOp dot) const { return choice.mmaOf(dot); }
   /// The layout in which an operation that is not free wants a tile operand.
   LayoutAttr wanted(mlir::OpOperand &use) const;
   /// The layout that `use` of a free operation (or a widening cast) needs for the result to have
@@ -93,10 +95,14 @@ private:
   struct Computation;
   std::optional<Computation> computationOf(mlir::OpOperand &operand, LayoutAttr layout) const;
   bool trace(mlir::OpOperand &use, LayoutAttr layout, Computation &found) const;
+  void takeLoads(const Computation &found);
   int64_t cyclesOfLoaded(mlir::Value operand, LayoutAttr layout) const;
+  int64_t cyclesOfLoads(const Computation &found) const;
   int64_t cyclesBefore(DotOp dot, unsigned index, const Computation &found) const;
+  int64_t cyclesThroughBuffer(DotOp dot, const Computation &found) const;
   void computeInPlace(mlir::FunctionOpInterface function);
   void computeInPlace(DotOp dot, bool isAlone);
+  void computeLeftInRegisters(DotOp dot, bool isAlone);
 
   void plan(mlir::FunctionOpInterface function);
   // Backward.

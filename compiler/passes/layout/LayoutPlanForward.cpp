@@ -60,8 +60,7 @@ bool LayoutPlan::isPureElementwise(Operation *op) {
 LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes, Options options)
     : choice(function, axes, options.inWarpStores), options(options) {
   plan(function);
-  if (options.computedOperands)
-    computeInPlace(function);
+  computeInPlace(function);
   if (!computed.empty())
     plan(function);
   moveSmallLoads(function);

@@ -1,17 +1,18 @@
 //===- LayoutPlanOperands.cpp - operands that are computed in the layout of their MMA -----===//
 // Needs: a complete plan, made without such operands.
 // Gives: LayoutPlan::computed and the order of fragments of dots, for a second plan.
-// How:   An operand of mma.sync may be computed from loaded tiles, as weights that are unpacked
-//        and scaled. Computed in the layout of the loads, it goes through shared memory to that of
-//        the MMA: a store, a load and two barriers. If the loaded tiles are read from
+// How:   An operand may be computed from loaded tiles, as weights that are unpacked and scaled.
+//        Computed in the layout of the loads, it goes through shared memory to that of the MMA: a
+//        store, a load and two barriers. If the loaded tiles are read from
 //        their buffers in the layout from which the operand follows in that of the MMA, this is
 //        gone. That layout is found backwards: the operations are elementwise, or move elements as
-//        linear maps do. An MMA allows other orders of K, of columns and of rows (FragmentOrder):
-//        that with the fewest cycles of shared memory is taken, if they are fewer than before.
+//        linear maps do. mma.sync allows other orders of K, of columns and of rows (FragmentOrder),
+//        wgmma other orders of the rows of a left operand in registers (adjacent_rows): that with the
+//        fewest cycles of shared memory is taken, if they are fewer than before.
 //        1. A computed tile has no other use, and no thread computes more elements than before: two
 //        warps with the same part of the operand would each compute it.
-//        2. Reads fill 32-bit registers: bytes that are read one by one are put together, and
-//        computed with, one by one.
+//        2. For mma.sync, reads fill 32-bit registers: bytes that are read one by one are put
+//        together, and computed with, one by one.
 //        3. Columns and rows keep their order if there are further dots, which may share the
 //        accumulator.
 //===--------------------------------------------------------------------------------------===//
@@ -31,6 +32,7 @@ struct LayoutPlan::Computation {
   llvm::MapVector<Value, LayoutAttr> layouts; ///< of the operand and all tiles before it
   SmallVector<LoadOp> loads;                  ///< one or more of these tiles
   int64_t cycles = 0;                         ///< per warp, to read these
+  bool ofWgmma = false;                       ///< as its left operand
 };
 
 namespace {
@@ -66,8 +68,8 @@ SmallVector<FragmentOrder> ordersOf(DotOp dot, bool isAlone) {
   return orders;
 }
 
-bool runsOnMmaSync(DotOp dot) {
-  return dot.getMmaAttr().getKind() == MmaKind::MmaSync && dot.getType().getRank() == 2 &&
+bool runsOn(MmaKind kind, DotOp dot) {
+  return dot.getMmaAttr().getKind() == kind && dot.getType().getRank() == 2 &&
          storageBits(dot.getLhs().getType().getElementType()) == 16;
 }
 } // namespace
@@ -84,7 +86,7 @@ bool LayoutPlan::trace(OpOperand &use, LayoutAttr layout, Computation &found) co
   if (auto load = dyn_cast<LoadOp>(op)) {
     const SharedLayout buffer = choice.bufferOf(load);
     if (!choice.isPrefetchCandidate(load) || load.getIsVolatile() || native(load.getPtr()) ||
-        !loadsWords(layout.getLinear(), buffer))
+        (!found.ofWgmma && !loadsWords(layout.getLinear(), buffer)))
       return false;
     layout = LayoutAttr::get(op->getContext(), inLoadOrder(layout.getLinear(), buffer));
   }
@@ -118,6 +120,7 @@ bool LayoutPlan::trace(OpOperand &use, LayoutAttr layout, Computation &found) co
 std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &operand,
                                                                  LayoutAttr layout) const {
   Computation found{operand.getOwner()->getBlock(), {}, {}};
+  found.ofWgmma = cast<DotOp>(operand.getOwner()).getMmaAttr().getKind() == MmaKind::Wgmma;
   if (!trace(operand, layout, found) || found.loads.empty())
     return std::nullopt;
   auto isOwn = [&](Operation *user) {
@@ -130,18 +133,25 @@ std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &oper
     if (!llvm::all_of(value.getUsers(), isOwn) ||
         own.getLinear().numPresentRegs() > native(value).getLinear().numPresentRegs())
       return std::nullopt;
-    computes |= isPureElementwise(value.getDefiningOp()) && !isWideningCast(value.getDefiningOp());
+    computes |= isPureElementwise(value.getDefiningOp()) &&
+                (found.ofWgmma || !isWideningCast(value.getDefiningOp()));
     if (auto load = value.getDefiningOp<LoadOp>())
       found.cycles += sharedCycles(own.getLinear(), choice.bufferOf(load));
   }
   return computes ? std::optional(found) : std::nullopt;
 }
 
-/// Cycles per warp of the same as the plan has it so far, with the conversion to the MMA's layout.
-int64_t LayoutPlan::cyclesBefore(DotOp dot, unsigned index, const Computation &found) const {
+/// Cycles per warp to read the loaded tiles as the plan has them so far.
+int64_t LayoutPlan::cyclesOfLoads(const Computation &found) const {
   int64_t cycles = 0;
   for (LoadOp load : found.loads)
     cycles += sharedCycles(access(load).getLinear(), choice.bufferOf(load));
+  return cycles;
+}
+
+/// Cycles per warp of the same as the plan has it so far, with the conversion to the MMA's layout.
+int64_t LayoutPlan::cyclesBefore(DotOp dot, unsigned index, const Computation &found) const {
+  const int64_t cycles = cyclesOfLoads(found);
   const unsigned bits = storageBits(elementTypeOf(dot.getOperand(index).getType()));
   const LinearLayout from = native(dot.getOperand(index)).getLinear(),
                      to = choice.dotOperand(dot, index).getLinear();
@@ -152,6 +162,17 @@ int64_t LayoutPlan::cyclesBefore(DotOp dot, unsigned index, const Computation &f
     return cycles + from.shufflePlan(to)->numShuffles();
   const SharedLayout scratch = conversionScratch(from, to, bits);
   return cycles + sharedCycles(from, scratch) + sharedCycles(to, scratch);
+}
+
+/// The same with a buffer, to which threads store the left operand, and from which wgmma reads it.
+int64_t LayoutPlan::cyclesThroughBuffer(DotOp dot, const Computation &found) const {
+  const RankedTensorType left = dot.getLhs().getType();
+  const LinearLayout from = native(dot.getLhs()).getLinear();
+  const int fastest = from.fastestDim(), bits = storageBits(left.getElementType());
+  const SharedLayout buffer =
+      SharedLayout::forOperand(left.getShape(), bits, {fastest, 1 - fastest});
+  const int64_t bytes = left.getNumElements() * bits / 8 / from.numWarps();
+  return cyclesOfLoads(found) + sharedCycles(from, buffer) + bytes / InstructionSet::lineBytes;
 }
 
 /// Cycles per warp to read an operand that a loop loads as it is; -1 for other operands.
@@ -199,15 +220,42 @@ void LayoutPlan::computeInPlace(DotOp dot, bool isAlone) {
   }
   choice.setOrder(dot, bestOrder);
   for (const Computation &found : best)
-    for (LoadOp load : found.loads)
-      computed[load] = found.layouts.lookup(load.getResult());
+    takeLoads(found);
+}
+
+void LayoutPlan::takeLoads(const Computation &found) {
+  for (LoadOp load : found.loads)
+    computed[load] = found.layouts.lookup(load.getResult());
+}
+
+/// Lets threads compute the left operand of a dot on wgmma where it is read from registers, if that
+/// takes fewer cycles of shared memory than to store it there.
+void LayoutPlan::computeLeftInRegisters(DotOp dot, bool isAlone) {
+  const MmaAttr mma = dot.getMmaAttr();
+  const int64_t blocks = dot.getType().getDimSize(0) / (16 * mma.getWarpsM());
+  std::optional<Computation> best;
+  for (const unsigned rows : {1, 2, 4}) {
+    if (rows > 1 && (!isAlone || !llvm::isPowerOf2_64(blocks) || rows > 2 * blocks))
+      break;
+    LayoutChoice trial = choice;
+    trial.readLeftFromRegisters(dot, rows);
+    auto found = computationOf(dot->getOpOperand(0), trial.dotOperand(dot, 0));
+    if (!found || found->cycles >= (best ? best->cycles : cyclesThroughBuffer(dot, *found)))
+      continue;
+    best = std::move(found);
+    choice.readLeftFromRegisters(dot, rows);
+  }
+  if (best)
+    takeLoads(*best);
 }
 
 void LayoutPlan::computeInPlace(FunctionOpInterface function) {
   SmallVector<DotOp> dots;
   function.walk([&](DotOp dot) { dots.push_back(dot); });
   for (DotOp dot : dots)
-    if (runsOnMmaSync(dot))
+    if (options.computedLeft && runsOn(MmaKind::Wgmma, dot))
+      computeLeftInRegisters(dot, /*isAlone=*/dots.size() == 1);
+    else if (options.computedOperands && runsOn(MmaKind::MmaSync, dot))
       computeInPlace(dot, /*isAlone=*/dots.size() == 1);
 }
 

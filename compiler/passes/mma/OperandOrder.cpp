@@ -32,6 +32,28 @@ int fastestOf(const AxisInfoAnalysis &axes, Value value, int depth = 8) {
   return -1;
 }
 
+/// Notes in `loads` and `computes` how `value` is computed in `block`; false if not from matrices that
+/// it loads, in elements of at most `bits`, and constants and vectors that it broadcasts.
+bool comesFromLoads(Value value, Block *block, unsigned bits, bool &loads, bool &computes) {
+  if (!isa<RankedTensorType>(value.getType()))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<LoadOp>(op)) {
+    loads = true;
+    return op->getBlock() == block && storageBits(elementTypeOf(value.getType())) <= bits;
+  }
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<ArangeOp, SplatOp, BroadcastOp>(op))
+    return true;
+  const bool isElementwise = op->hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(op);
+  computes |= isElementwise;
+  return (isElementwise || isa<JoinOp, SplitOp, ReshapeOp, TransOp>(op)) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return comesFromLoads(operand, block, bits, loads, computes);
+         });
+}
+
 TransOp matrixTranspose(Value value) {
   auto trans = value.getDefiningOp<TransOp>();
   return trans && trans.getOrder() == ArrayRef<int32_t>{1, 0} ? trans : TransOp();
@@ -84,6 +106,21 @@ OperandOrder orderOf(const AxisInfoAnalysis &axes, DotOp dot, unsigned operand) 
   return fastest < 0    ? OperandOrder::Any
          : fastest == k ? OperandOrder::AlongK
                         : OperandOrder::AcrossK;
+}
+
+bool isLoaded(DotOp dot, unsigned operand) {
+  Value value = dot.getOperand(operand);
+  while (TransOp trans = matrixTranspose(value))
+    value = trans.getSrc();
+  auto load = value.getDefiningOp<LoadOp>();
+  return load && load->getBlock() == dot->getBlock();
+}
+
+bool isComputedFromLoads(DotOp dot, unsigned operand) {
+  const Value value = dot.getOperand(operand);
+  const unsigned bits = storageBits(elementTypeOf(value.getType()));
+  bool loads = false, computes = false;
+  return comesFromLoads(value, dot->getBlock(), bits, loads, computes) && loads && computes;
 }
 
 DotOp transposeDot(DotOp dot) {

@@ -16,6 +16,13 @@ enum class OperandOrder { AlongK, AcrossK, Any };
 /// Along which dimension operand 0 or 1 of `dot` is contiguous in memory.
 OperandOrder orderOf(const AxisInfoAnalysis &axes, DotOp dot, unsigned operand);
 
+/// Whether the MLIR block of `dot` loads operand 0 or 1 as it is, or transposed.
+bool isLoaded(DotOp dot, unsigned operand);
+
+/// Whether threads compute operand 0 or 1 of `dot` from matrices that its MLIR block loads, in elements
+/// that are no wider: several threads would read a word of several numbers.
+bool isComputedFromLoads(DotOp dot, unsigned operand);
+
 /// Replaces `dot` by the transposed one, with a transposed accumulator; returns the new dot.
 DotOp transposeDot(DotOp dot);
 

@@ -8,7 +8,8 @@
 //        fragments stay in their threads. Otherwise the part of each warp is as square as possible,
 //        which minimises shared-memory reads. wgmma reads fp32 from shared memory contiguous along
 //        K alone, and A also from registers. So A in another order goes through registers, and B in
-//        another order becomes the A of the transposed dot, C^T = B^T A^T. A number of rows that
+//        another order becomes the A of the transposed dot, C^T = B^T A^T. So does a B of 16 bits
+//        that a loop computes from what it loads: A may stay in registers. A number of rows that
 //        does not fill warp groups, such as 80, also takes the transposed dot, if a loop
 //        accumulates (tryWgmmaInOrder).
 //===--------------------------------------------------------------------------===//
@@ -351,6 +352,13 @@ bool hasOddRows(DotOp dot, const DotShape &shape) {
   return !shape.fillsHull() && shape.m % 64 != 0 && shape.isMatrix && carriesAccumulatorAlone(dot);
 }
 
+/// Whether the transposed dot saves shared memory: its left operand may be computed in registers,
+/// from which wgmma reads no right one.
+bool isComputedOnTheRight(DotOp dot, const DotShape &shape) {
+  return shape.isMatrix && storageBits(shape.operand) == 16 &&
+         isa<scf::ForOp>(dot->getParentOp()) && isLoaded(dot, 0) && isComputedFromLoads(dot, 1);
+}
+
 /// Selects wgmma for `dot`, or for the transposed dot, which then replaces it. The right operand of
 /// fp32 must be contiguous along K, so it is the one that is cheaper to bring into that order: B of
 /// the plain dot, A^T of the transposed one. The left operand is read from shared memory if it is
@@ -364,10 +372,12 @@ Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
     return "its operands do not fit into shared memory";
   const OperandOrder orders[] = {orderOf(by.axes, dot, 0), orderOf(by.axes, dot, 1)};
   auto isAcross = [&](unsigned operand) { return orders[operand] == OperandOrder::AcrossK; };
-  const bool transposedFirst = isFp32 && (isAcross(0) ? shape.m : 0) < (isAcross(1) ? shape.n : 0);
+  const bool isComputed = by.options.computedLeft && isComputedOnTheRight(dot, shape);
+  const bool transposedFirst =
+      isComputed || (isFp32 && (isAcross(0) ? shape.m : 0) < (isAcross(1) ? shape.n : 0));
   Choice refused = "";
   for (const bool transposes : {transposedFirst, !transposedFirst}) {
-    if (transposes && !isFp32 && !hasOddRows(dot, shape))
+    if (transposes && !isFp32 && !isComputed && !hasOddRows(dot, shape))
       continue;
     DotShape own = shape;
     if (transposes)
@@ -379,7 +389,7 @@ Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
         dot = transposeDot(dot);
       return MmaAttr::get(dot.getContext(), mma->getKind(), mma->getM(), mma->getN(), mma->getK(),
                           mma->getWarpsM(), mma->getWarpsN(), mma->getRun(),
-                          /*pairedRows=*/isFp32 && isAcross(transposes ? 1 : 0));
+                          /*adjacentRows=*/isFp32 && isAcross(transposes ? 1 : 0) ? 2 : 1);
     }
     if (!transposes)
       refused = choice; // the reason, in terms of what was written
@@ -457,7 +467,7 @@ struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
     const ChainedDots chained(module);
     const AxisInfoAnalysis axes(module);
     const Selection by{
-        *target, moduleInt(module, names::numWarps, 4), axes, {wgmma, fp32OnMmaSync}};
+        *target, moduleInt(module, names::numWarps, 4), axes, {wgmma, fp32OnMmaSync, computedLeft}};
     for (DotOp dot : opsIn<DotOp>(module))
       if (!dot.getMmaAttr())
         selectFor(dot, by, chained.contains(dot));

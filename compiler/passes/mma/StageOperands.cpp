@@ -25,6 +25,7 @@
 #include "analysis/StagedLoad.h"
 #include "ir/FindOps.h"
 #include "ir/Machine.h"
+#include "ir/MmaLayout.h"
 #include "ir/Tile.h"
 #include "layout/MatrixAccess.h"
 #include "layout/TransposingLayout.h"
@@ -153,10 +154,18 @@ void endBuffer(Staged staged) {
 /// The layout in which wgmma reads the left operand of `dot` from registers.
 LinearLayout layoutOfLeft(DotOp dot) {
   const RankedTensorType tile = dot.getLhs().getType();
-  const MmaAttr mma = *dot.getMma();
-  return LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()},
-                                   storageBits(tile.getElementType()))
+  return wgmmaLeftLayout(*dot.getMma(), tile.getShape(), storageBits(tile.getElementType()))
       .withWarps(moduleInt(dot, names::numWarps, 4));
+}
+
+/// Whether nothing else than `tile` reads the tiles whose registers it renames.
+bool isViewedAlone(Value tile) {
+  while (isa_and_nonnull<ConvertLayoutOp, TransOp>(tile.getDefiningOp())) {
+    tile = tile.getDefiningOp()->getOperand(0);
+    if (!tile.hasOneUse())
+      return false;
+  }
+  return true;
 }
 
 /// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such
@@ -164,21 +173,23 @@ LinearLayout layoutOfLeft(DotOp dot) {
 /// instead and takes no registers. So does a loop-invariant one: ptxas 13.0 overwrites its
 /// registers.
 Value inRegisters(DotOp dot) {
-  OperandSource source = sourceOf(dot.getLhs());
-  auto tile = cast<RankedTensorType>(source.value.getType());
-  if (source.transposed || storageBits(tile.getElementType()) != 16 ||
-      source.value.getDefiningOp<LoadOp>() || outermostUser(dot, source.value) != dot)
+  Value left = dot.getLhs();
+  const OperandSource source = sourceOf(left);
+  if (storageBits(elementTypeOf(left.getType())) != 16 || source.value.getDefiningOp<LoadOp>() ||
+      outermostUser(dot, source.value) != dot)
     return {};
   const LinearLayout wanted = layoutOfLeft(dot);
-  return layoutOf(tile) == wanted ? source.value : Value();
+  if (!source.transposed && layoutOf(source.value.getType()) == wanted)
+    return source.value;
+  return layoutOf(left.getType()) == wanted && isViewedAlone(left) ? left : Value();
 }
 
 /// Loads the left operand into registers from a buffer in which it is contiguous along M. The
-/// swizzle span is one that LinearLayout::pairRows reads without bank conflicts.
+/// swizzle span is one from which pairs of rows are read without bank conflicts.
 Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
   lhs = stage(dot, sourceOf(dot.getLhs()), {0, 64});
   const RankedTensorType tile = dot.getLhs().getType();
-  const RankedTensorType type = withLayout(tile, layoutOfLeft(dot).pairRows());
+  const RankedTensorType type = withLayout(tile, layoutOfLeft(dot));
   OpBuilder builder(dot);
   Value loaded = nv::LocalLoadOp::create(builder, dot.getLoc(), type, lhs->view);
   return nv::RoundTf32Op::create(builder, dot.getLoc(), loaded);
@@ -253,7 +264,7 @@ void stageWgmma(DotOp dot) {
   Location loc = dot.getLoc();
   const Type element = dot.getLhs().getType().getElementType();
   const bool alongK = storageBits(element) != 16;
-  const bool fromRegisters = dot.getMma()->getPairedRows();
+  const bool fromRegisters = element.isF32() && dot.getMma()->getAdjacentRows() > 1;
   std::optional<Staged> lhs, rhs;
   if (fromRegisters) // threads may hold the right operand: stage it first, not to hold both at once
     rhs = stageRight(dot);

@@ -1,29 +1,32 @@
 //===- OverlapResults.cpp - issue MMAs before the results of the last ones are read ---------===//
 // Needs: a producer fills the buffers; waits for MMAs are where their results are read.
 // Gives: stages (LoopSchedule.h) for loops whose MMAs start from zero and whose results are then
-//        computed with, such as GEMM with a scale per block of K. Stage 0 issues the MMAs; stage 1,
-//        which runs one iteration later, has all the rest. So the tensor cores multiply the next
-//        block while the result of this one is scaled and added.
+//        computed with, such as GEMM with a scale per block of K. Stage 0 issues the MMAs, and
+//        computes their left operands in registers; stage 1, which runs one iteration later, has all
+//        the rest. So the tensor cores multiply the next block while the result of this one is
+//        scaled and added, and this block while the operand of the next one is unpacked.
 // How:   the loop is unrolled by two, so that two sets of registers alternate: ptxas serialises
 //        MMAs if an accumulator in flight is copied. Legality, in this one place:
 //        1. Accumulators: each MMA of the loop starts from zero, and its result is read by its own
 //           wait alone. That wait is in stage 1.
-//        2. Stage 0: the operands of the MMAs are stages of buffers. Their selection, and all waits
-//           for full stages, are computed from integers of stage 0: from no result of an MMA.
+//        2. Stage 0: the operands of the MMAs are stages of buffers, or left ones in registers. These,
+//           the selection of stages, and all waits for full stages, are computed from integers, loads
+//           from such stages and stable loads of stage 0: from no result of an MMA, and without
+//           scratch, which takes barriers.
 //        3. Effects: as MotionLegality.h says for stages that run together.
 //        4. Depth: a stage of a buffer is released one iteration later. Two are in use while a
 //           third one is filled.
-//        5. Registers: a second result fits, with as many CTAs per SM as planned.
+//        5. Registers: second results and left operands fit, with as many CTAs per SM as planned.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
+#include "analysis/Scratch.h"
 #include "ir/Candidates.h"
 #include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
-#include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -57,8 +60,6 @@ public:
       return "it has one iteration";
     if (waitedMmas(loop).empty())
       return "an MMA is waited for at once";
-    if (llvm::any_of(mmas, [](auto mma) { return mma.getHeldRegisters() != nullptr; }))
-      return "a left operand is in registers";
     llvm::copy_if(loop.getBody()->getOps<nv::MbarrierWaitOp>(), std::back_inserter(barriers),
                   [](nv::MbarrierWaitOp wait) { return !wait.getEmpty(); });
     if (barriers.empty())
@@ -66,7 +67,7 @@ public:
     if (!mayOverlapStages(loop))
       return "the loop accesses memory other than by loads, or synchronises";
     if (!findIssue())
-      return "its operands are selected by what the loop loads or computes with results";
+      return "its operands depend on results, or on what moves through scratch";
     return llvm::any_of(mmas, lacksStagesToOverlap) ? "the buffers have too few stages" : "";
   }
 
@@ -75,8 +76,14 @@ public:
   /// that are repeated along rows or columns of the results.
   int64_t registers() {
     int64_t registers = registersOfLoop(loop);
-    for (nv::AsyncMmaOpInterface mma : mmas)
+    for (nv::AsyncMmaOpInterface mma : mmas) {
       registers += registersOf(mma.getResult());
+      if (Value left = mma.getHeldRegisters())
+        registers += registersOf(left);
+    }
+    for (auto load : loop.getBody()->getOps<nv::LocalLoadOp>())
+      if (issue.contains(load)) // and what is computed from it, in elements of its width
+        registers += 2 * registersOf(load.getResult());
     for (auto [carried, next] : llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues())) {
       Operation *op = next.getDefiningOp();
       if (isa<RankedTensorType>(carried.getType()) &&
@@ -125,14 +132,27 @@ private:
            llvm::any_of(op->getResultTypes(), llvm::IsaPred<nv::BufferType>);
   }
 
-  /// Waits for MMAs, releases of stages that only they read, and what selects these.
-  static bool isReleaseOrItsNeeds(Operation *op) {
-    const bool isEarlyRelease = isa<nv::ReleaseOp>(op) && !op->hasAttr(names::readByThreads);
-    return isEarlyRelease || isa<nv::MmaWaitOpInterface>(op) || isSelection(op);
+  /// Waits for MMAs, releases of stages that stage 1 does not read, and what selects these.
+  bool isReleaseOrItsNeeds(Operation *op) {
+    auto release = dyn_cast<nv::ReleaseOp>(op);
+    return (release && !isReadInStage1(stageOf(release.getBarrier()).buffer)) ||
+           isa<nv::MmaWaitOpInterface>(op) || isSelection(op);
+  }
+
+  /// Whether threads read a stage of `barriers` in stage 1.
+  bool isReadInStage1(Value barriers) {
+    return llvm::any_of(*loop.getBody(), [&](Operation &op) {
+      return barriersOfRead(&op) == barriers && !issue.contains(&op);
+    });
+  }
+
+  static bool mayBeInStage0(Operation *op) {
+    return isStageSelection(op) || isStableLoad(op) || barriersOfRead(op) ||
+           (hasNoEffects(op) && scratchBytes(op) == 0);
   }
 
   /// Collects stage 0: the MMAs, the waits for full stages, and what they are computed from. False
-  /// if that is more than integers and views of buffers.
+  /// if something of that must not be there.
   bool findIssue() {
     SmallVector<Operation *> work(mmas.begin(), mmas.end());
     work.append(barriers.begin(), barriers.end());
@@ -147,7 +167,7 @@ private:
         Operation *source = operand.getDefiningOp();
         if (loop.isDefinedOutsideOfLoop(operand) || !source)
           continue;
-        if (!isStageSelection(source))
+        if (!mayBeInStage0(source))
           return false;
         work.push_back(source);
       }

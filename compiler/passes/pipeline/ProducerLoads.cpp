@@ -40,6 +40,17 @@ bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
          buffer.getStageBytes() % InstructionSet::lineBytes == 0; // the next stage is aligned, too
 }
 
+/// Whether the coordinates of `load` are known before `op` of the loop body.
+bool isKnownBefore(AffineAnalysis &affine, const TmaLoad &load, Operation *op) {
+  auto isEarlier = [&](unsigned leaf) {
+    Operation *source = affine.leaf(leaf).getDefiningOp();
+    return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op);
+  };
+  return llvm::all_of(load.access.dims, [&](const TmaAccess::Dim &dim) {
+    return dim.start.onlyUses(isEarlier) && dim.end.onlyUses(isEarlier);
+  });
+}
+
 bool isVector(const TmaLoad &load) { return load.buffer.getShape().size() == 1; }
 } // namespace
 
@@ -72,16 +83,26 @@ std::optional<TmaLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAnalysi
                  /*isReadByThreads=*/true};
 }
 
-unsigned groupOf(const TmaLoad &load, ArrayRef<TmaLoad> others, unsigned groups) {
+unsigned groupOf(AffineAnalysis &affine, const TmaLoad &load, ArrayRef<TmaLoad> others,
+                 unsigned groups) {
   auto hasMma = [&](unsigned group) {
     return llvm::any_of(others,
                         [&](const TmaLoad &other) { return other.mma && other.group == group; });
   };
+  auto areKnown = [&](unsigned group) {
+    return llvm::all_of(others, [&](const TmaLoad &other) {
+      return other.group != group ||
+             (isKnownBefore(affine, load, other.first) && isKnownBefore(affine, other, load.first));
+    });
+  };
   auto shares = [&](const TmaLoad &other) {
     if (load.mma)
       return other.mma == load.mma;
+    if (!areKnown(other.group))
+      return false;
     if (other.mma)
-      return other.first->isBeforeInBlock(load.first) && load.last->isBeforeInBlock(other.end());
+      return load.last->isBeforeInBlock(other.end()) &&
+             (!isVector(load) || other.first->isBeforeInBlock(load.first));
     return isVector(load) && isVector(other) && !hasMma(other.group);
   };
   const auto *same = llvm::find_if(others, shares);

@@ -22,8 +22,8 @@ struct TmaLoad {
   TmaAccess access;
   bool isReadByThreads = false; ///< into registers
   unsigned group = 0;           ///< loads that share an mbarrier per stage: those for one MMA
-  mlir::Value map;              ///< the tensor map, once it is made
-  nv::ChannelOp channel;        ///< likewise
+  mlir::Value map = {};         ///< the tensor map, once it is made
+  nv::ChannelOp channel = {};   ///< likewise
 
   /// After which operation of the loop the buffer has been read: the wait for the last MMA.
   mlir::Operation *end() const {
@@ -41,8 +41,12 @@ std::optional<TmaLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAnalysi
                                    StagedValue value, std::string &reason);
 
 /// The group of `load`, next to `others` in groups below `groups`; that number if none shares it.
-/// Loads for one MMA share a group. A tile that threads read shares that of operands whose stage is
-/// full before it is read first, and released after it is read last; or a vector that of others.
-unsigned groupOf(const TmaLoad &load, llvm::ArrayRef<TmaLoad> others, unsigned groups);
+/// Loads for one MMA share a group. A matrix that threads read shares that of operands whose stage is
+/// released after it is read last: the fence of the release waits for the warp's loads from global
+/// memory, too, which have had the time of the MMA by then. A vector does where the operands' stage
+/// is also full before; it shares that of other vectors else.
+/// All coordinates of a group must be known before its first reader.
+unsigned groupOf(AffineAnalysis &affine, const TmaLoad &load, llvm::ArrayRef<TmaLoad> others,
+                 unsigned groups);
 
 } // namespace pantile

@@ -236,8 +236,8 @@ private:
     return true;
   }
 
-  static void append(SpecialisableLoop &specialisable, TmaLoad load) {
-    load.group = groupOf(load, specialisable.loads, specialisable.groups);
+  void append(SpecialisableLoop &specialisable, TmaLoad load) {
+    load.group = groupOf(affine, load, specialisable.loads, specialisable.groups);
     specialisable.groups = std::max(specialisable.groups, load.group + 1);
     specialisable.loads.push_back(load);
   }
@@ -247,9 +247,12 @@ private:
     findSharedBuffers();
     const std::vector<SpecialisableLoop> without = loops;
     const CtaDemand before = demand();
-    for (SpecialisableLoop &specialisable : loops)
-      for (StagedValue vector : vectorsToStage(specialisable.loop, target))
+    for (SpecialisableLoop &specialisable : loops) {
+      const bool hasMatrices =
+          llvm::any_of(specialisable.loads, [](auto &load) { return !load.mma; });
+      for (StagedValue vector : vectorsToStage(specialisable.loop, hasMatrices, target))
         addVector(specialisable, vector);
+    }
     findSharedBuffers();
     auto sharesAlike = [](const SpecialisableLoop &a, const SpecialisableLoop &b) {
       return !a.previous == !b.previous;

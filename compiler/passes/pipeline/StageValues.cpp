@@ -100,14 +100,15 @@ SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const Axis
   return values;
 }
 
-SmallVector<StagedValue> vectorsToStage(scf::ForOp loop, const Target &target) {
+SmallVector<StagedValue> vectorsToStage(scf::ForOp loop, bool evenIfHeld, const Target &target) {
   SmallVector<StagedValue> vectors;
   for (auto load : loop.getBody()->getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
     if (isReadInBody(loop, load) && tile.getRank() == 1)
       vectors.push_back({load, stageFor(tile, 0, /*mostSpan=*/0)});
   }
-  return canHoldVectors(loop, vectors, target) ? SmallVector<StagedValue>() : vectors;
+  const bool stages = evenIfHeld || !canHoldVectors(loop, vectors, target);
+  return stages ? vectors : SmallVector<StagedValue>();
 }
 
 SmallVector<Operation *> usersOf(LoadOp load) {

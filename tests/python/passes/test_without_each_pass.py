@@ -133,22 +133,22 @@ def sums_of_rounded_dots(device, **options):
 
 def unpacked_weights(device, **options):
     """Of 4 bits, computed in the loop for mma.sync."""
-    return weights_of_four_bits(device, 16, **options)
+    return weights_of_four_bits(device, 16, 2, **options)
 
 
 def weights_for_wgmma(device, **options):
-    """The same for more rows: a producer loads the weights, too."""
-    return weights_of_four_bits(device, 64, **options)
+    """The same for warp groups: in registers of the transposed dot, and loaded by a producer."""
+    return weights_of_four_bits(device, 64, 4, **options)
 
 
-def weights_of_four_bits(device, R, **options):
+def weights_of_four_bits(device, R, warps, **options):
     C, K = 64, 384
     x, w = random((R, K), "fp16", 25), random((K // 2, C), "i8", 26, low=-128, high=128)
     out = device.output((R, C), "fp32")
     kernel = start(
         test_computed_operands.packed_kernel, (1, 1), device.to(x), device.to(w), device.to(x), out.array, R, C, K, 1, C,
         PER=2, HIGH_FIRST=False, SWAPPED=False, SCALED=False, MASKED=False, BLOCK_R=R, BLOCK_C=C, BLOCK_K=128,
-        num_warps=4, num_stages=4, **options,
+        num_warps=warps, num_stages=4, **options,
     )  # fmt: skip
     exact = x.astype(np.float64) @ test_computed_operands.nibbles(w, high_first=False)
     np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=1e-4 * np.abs(exact).max())
