@@ -62,7 +62,11 @@ def tables():
 def tensor_cores():
     """The tensor-core workloads by group; each row of the record has a unit of its own."""
     found = {}
-    newer = {row["name"]: row for row in read("tensor-cores-2026-11-28.json")["rows"]}
+    newer = {
+        row["name"]: row
+        for name in ("tensor-cores-2026-11-28.json", "tensor-cores-2026-11-28-night.json")
+        for row in read(name)["rows"]
+    }
     for table in read("tensor-cores-2026-11-24.json")["tables"].values():
         for row in (newer.get(row["name"], row) for row in table["rows"]):
             name = next(g for start, g in TENSOR_CORES.items() if row["name"].startswith(start))
