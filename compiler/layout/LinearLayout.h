@@ -164,7 +164,8 @@ public:
 
   /// The same fragments of A or of an accumulator of wgmma, with rows in another order: 2 or 4 rows
   /// that a thread holds are adjacent, and so are those of lanes that read adjacent 32-bit words; 1
-  /// is the order of the PTX manual. Two rows are of one instruction, four of two in a row of them.
+  /// is the order of the PTX manual. Two rows are of one instruction, four of two in a row of them:
+  /// then rows and their warps are powers of two.
   /// The instruction allows any order that A and the accumulator have in common.
   LinearLayout withAdjacentRows(int count) const;
 

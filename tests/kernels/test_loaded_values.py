@@ -236,6 +236,7 @@ def scaled(
 @pytest.mark.parametrize(
     "way", ["plain", "before", "masked", "rows", "twice", "stored", "two loops", "from the second"]
 )
+@pytest.mark.too_large_for("sm_80")
 def test_vectors(device, way, stages):
     """Vectors that registers do not suffice for, along rows or columns, and next to stores."""
     heads, n, width, count = 3, 4 * B, 256, 3

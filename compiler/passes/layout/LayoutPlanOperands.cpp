@@ -237,6 +237,8 @@ void LayoutPlan::computeLeftInRegisters(DotOp dot, bool isAlone) {
   for (const unsigned rows : {1, 2, 4}) {
     if (rows > 1 && (!isAlone || !llvm::isPowerOf2_64(blocks) || rows > 2 * blocks))
       break;
+    if (rows > 2 && !llvm::isPowerOf2_64(mma.getWarpsM()))
+      break;
     LayoutChoice trial = choice;
     trial.readLeftFromRegisters(dot, rows);
     auto found = computationOf(dot->getOpOperand(0), trial.dotOperand(dot, 0));

@@ -16,8 +16,11 @@
 //        3. Effects: as MotionLegality.h says for stages that run together.
 //        4. Depth: a stage of a buffer is released one iteration later. Two are in use while a
 //           third one is filled.
-//        5. Registers: second results and left operands fit, with as many CTAs per SM as planned.
+//        5. Order: the body stays one basic block. LLVM would move what reads a result into a later
+//           block, past the next MMA. A load whose mask may end within a vector branches.
+//        6. Registers: second results and left operands fit, with as many CTAs per SM as planned.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/AxisInfo.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
@@ -66,6 +69,8 @@ public:
       return "no producer fills its buffers";
     if (!mayOverlapStages(loop))
       return "the loop accesses memory other than by loads, or synchronises";
+    if (branches())
+      return "a condition branches in the loop, or a mask may end within a vector";
     if (!findIssue())
       return "its operands depend on results, or on what moves through scratch";
     return llvm::any_of(mmas, lacksStagesToOverlap) ? "the buffers have too few stages" : "";
@@ -124,6 +129,21 @@ private:
       if (auto tile = dyn_cast<RankedTensorType>(carried.getType()); tile && tile.getRank() == 1)
         registers -= registersOf(carried);
     return registers;
+  }
+
+  /// Whether the lowering of the body has several basic blocks (LowerMemory.cpp: withTail).
+  bool branches() {
+    const AxisInfoAnalysis axes(loop->getParentOfType<ModuleOp>());
+    return llvm::any_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+      if (isa<scf::IfOp, scf::ForOp, scf::WhileOp>(op))
+        return true;
+      auto load = dyn_cast<LoadOp>(op);
+      if (!load || !load.getMask() || !isa<RankedTensorType>(load.getType()))
+        return false;
+      const LinearLayout layout = layoutOf(load.getType());
+      return axes.widthWithTail(load.getPtr(), load.getMask(), layout) >
+             axes.accessWidth(load.getPtr(), load.getMask(), layout);
+    });
   }
 
   /// Views of buffers are selected again where stage 1 releases them: only integers are carried.
