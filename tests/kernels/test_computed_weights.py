@@ -39,6 +39,9 @@ def weights_kernel(
             b = tl.load(w_ptrs).to(tl.float16) - tl.load(zeros + k // B * N + n)[None, :]
             part = tl.dot(tl.load(a_ptrs + k), b)
             acc += part * tl.load(scales + k // (2 * B) * N + n)[None, :]
+        elif WAY == "ragged vector":
+            part = tl.dot(tl.load(a_ptrs + k), tl.load(w_ptrs).to(tl.float16))
+            acc += part * tl.load(scales + k // B * N + n, mask=n < N - 7, other=0)[None, :]
         elif WAY == "read again":
             b = tl.load(w_ptrs).to(tl.float16)
             acc = tl.dot(tl.load(a_ptrs + k), b, acc)
@@ -53,13 +56,21 @@ def blocks(x, size):
 
 
 WAYS = [
-    "transposed", "left", "reshaped", "late block", "from a table", "vectors", "read again",
+    "transposed", "left", "reshaped", "late block", "from a table", "vectors", "ragged vector",
+    "read again",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize(
-    "tile, warps", [((16, 128, 64), 4), ((64, 64, 32), 4), ((32, 256, 32), 8), ((48, 64, 64), 2)]
+    "tile, warps",
+    [
+        ((16, 128, 64), 4),
+        ((64, 64, 32), 4),
+        ((32, 256, 32), 8),
+        ((16, 256, 64), 8),
+        ((48, 64, 64), 2),
+    ],
 )
 @pytest.mark.parametrize("way", WAYS)
 def test_weights(device, way, tile, warps, stages):
@@ -84,8 +95,11 @@ def test_weights(device, way, tile, warps, stages):
     parts = [a @ b for a, b in zip(xs, ws, strict=True)]
     if way == "vectors":
         parts = [part * scales[i // 2] for i, part in enumerate(parts)]
+    elif way == "ragged vector":
+        scales[:, N - 7 :] = 0
+        parts = [part * scale for part, scale in zip(parts, scales, strict=True)]
     size = sum(np.abs(a) @ np.abs(b) for a, b in zip(xs, ws, strict=True))
-    factor = np.abs(scales).max() if way == "vectors" else 1
+    factor = np.abs(scales).max() if "vector" in way else 1
     assert (np.abs(out.numpy() - sum(parts)) <= 2.0**-15 * size * max(factor, 1) + 1e-5).all()
     if way == "read again":
         np.testing.assert_array_equal(sums.numpy(), ws.sum(0))

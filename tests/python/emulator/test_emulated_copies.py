@@ -63,6 +63,18 @@ stored:
 """
 )
 
+# A thread loads the tile by the map, and all wait for it.
+FILL = """
+  @!%p1 bra loaded;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%d2, {%r5, %r5}], [%r4];
+loaded:
+  bar.warp.sync -1;
+again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+  @!%p2 bra again;
+"""
+
 # Written to device memory by threads, and loaded by the map.
 LOAD = (
     HEAD
@@ -72,14 +84,9 @@ LOAD = (
   st.global.b64 [%d4], %d7;
   fence.proxy.async.global;
   bar.warp.sync -1;
-  @!%p1 bra loaded;
-  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
-  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%d2, {%r5, %r5}], [%r4];
-loaded:
-  bar.warp.sync -1;
-again:
-  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
-  @!%p2 bra again;
+"""
+    + FILL
+    + """
   ld.shared.b64 %d9, [%r3];
   st.global.b64 [%d5], %d9;
   ret;
@@ -94,14 +101,9 @@ LOAD_AGAIN = (
   @%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
   fence.mbarrier_init.release.cluster;
   bar.warp.sync -1;
-  @!%p1 bra loaded;
-  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
-  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%d2, {%r5, %r5}], [%r4];
-loaded:
-  bar.warp.sync -1;
-again:
-  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
-  @!%p2 bra again;
+"""
+    + FILL
+    + """
   st.global.b64 [%d4], %d7;
   fence.proxy.async.global;
   ld.shared.b64 %d8, [%r3];
