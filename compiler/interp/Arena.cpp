@@ -39,6 +39,11 @@ void ArenaPool::give(Arena arena) {
     free.push_back(std::move(arena));
 }
 
+void ArenaPool::clear() {
+  std::lock_guard lock(mutex);
+  free.clear();
+}
+
 void resume(Frame &frame) {
   const Instr *body = frame.code->body.data();
   frame.stop = false;

@@ -24,6 +24,7 @@ public:
   /// Null if there is no memory left.
   Arena take();
   void give(Arena arena);
+  void clear();
 
 private:
   const Code &code;

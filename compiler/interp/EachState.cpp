@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <unistd.h>
+#include <utility>
 
 namespace pantile::interp {
 namespace {
@@ -190,15 +191,19 @@ Result<void> runStates(const InterpretedKernel &first, const Code &code,
       return ran;
   }
   const Contents want(storage);
-  std::string wrong;
+  std::string wrong, found;
+  const InterpretedKernel *last = nullptr;
   for (const State &state : states) {
     if (!state.kernel) {
       report.add(state, "not runnable", state.reason);
       continue;
     }
-    before.restore();
-    Result<void> ran = state.kernel->runAlone(grid, args, 1, isStrict);
-    const std::string found = ran ? want.difference(code) : ran.error().message;
+    if (std::exchange(last, state.kernel.get()) != state.kernel.get()) {
+      before.restore();
+      Result<void> ran = state.kernel->runAlone(grid, args, 1, isStrict);
+      state.kernel->freeMemory();
+      found = ran ? want.difference(code) : ran.error().message;
+    }
     report.add(state, found.empty() ? "equal" : "different", found);
     if (!found.empty() && wrong.empty())
       wrong = fmt::format("kernel `{}` for {} gives another result after `{}`: {}", code.name,

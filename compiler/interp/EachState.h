@@ -2,7 +2,8 @@
 // Needs: an interpreted kernel, and the same kernel after passes.
 // Gives: the results of the first; an error if those of another state differ.
 // How:   The memory of the arguments is saved and restored before each state runs. All states run
-//        on one worker, so that programs run in the same order.
+//        on one worker, so that programs run in the same order. Consecutive states that share a
+//        kernel run once. Memory is freed after each: a test's process keeps thousands of states.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Interpreter.h"

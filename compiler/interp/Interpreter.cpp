@@ -94,6 +94,8 @@ Result<std::shared_ptr<InterpretedKernel>> InterpretedKernel::create(mlir::Modul
   return kernel;
 }
 
+void InterpretedKernel::freeMemory() const { arenas->clear(); }
+
 void InterpretedKernel::compareWith(State state) { states.push_back(std::move(state)); }
 
 Result<void> InterpretedKernel::run(Grid grid, const std::vector<LaunchArg> &args,

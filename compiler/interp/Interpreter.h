@@ -37,6 +37,8 @@ public:
   /// The same without the states of `compareWith`. `strict`: a read out of bounds is an error.
   Result<void> runAlone(Grid grid, const std::vector<LaunchArg> &args, int workers,
                         bool strict) const;
+  /// Frees the memory that launches have left for later ones. Must not be called while one runs.
+  void freeMemory() const;
   /// Makes each launch run this state of the kernel as well and compare the results. Must not be
   /// called while a launch runs.
   void compareWith(interp::State state);
