@@ -203,6 +203,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.add(createPrefetchLoads());        // of loads that go through no buffer
   passes.need(createExpandLoops());         // later passes add operations, which have no stage
   passes.add(createPrefetchRows());         // where there is no loop to prefetch in
+  passes.need(createRemoveUnreachable());   // which the next one does not take
   passes.add(createRemoveDeadValuesPass()); // such as pointers of what is copied now
   passes.add(createDeferWaits());           // loops carry as little as they can by now
   const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "

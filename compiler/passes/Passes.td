@@ -257,6 +257,14 @@ def PrefetchRows : Pass<"nv-prefetch-rows", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::TileDialect", "::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }
+def RemoveUnreachable : Pass<"tile-remove-unreachable", "::mlir::ModuleOp"> {
+  let summary = "Remove the bodies of `while` and `if` that constants show to be never entered";
+  let description = [{
+    Such as `while i < n` with an `n` of 0 at compile time, and what a `break` in its first iteration skips. MLIR's remove-dead-values, which comes
+    next, does not take them.
+  }];
+}
+
 def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let summary = "Convert stores of matrices to TMA stores";
   let description = [{
