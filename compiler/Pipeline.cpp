@@ -161,7 +161,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.need(createStageOperands({.inPlace = without.operandBuffers}));
   bool thirdCta = false;
   const bool buffersValues = passes.allows("buffered-values");
-  bool tmaValues = true;
+  bool tmaValues = true, mixedTransports = false;
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     const bool keepsOccupancy =
@@ -172,6 +172,9 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                      "scratch that are added cost a third CTA per SM");
     tmaValues = passes.choice("tma-values", "within nv-specialise-warps: a producer loads tiles "
                                             "that threads read, too");
+    mixedTransports =
+        passes.offeredChoice("mixed-transports", "within nv-specialise-warps: a producer also "
+                                                 "where consumers copy some tiles by cp.async");
     passes.add(createPlanPrograms(
         {.keepsOccupancy = keepsOccupancy,
          .producer = passes.allows("nv-specialise-warps") && !without.producer,
@@ -180,13 +183,16 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
          .carriesAccumulators = passes.allows("carried-accumulators"),
          .thirdCta = thirdCta,
          .bufferedValues = buffersValues,
-         .tmaValues = tmaValues}));
+         .tmaValues = tmaValues,
+         .mixedTransports = mixedTransports}));
     passes.add(createMakePersistent());
     passes.add(createOrderRaster()); // while program numbers come from one place
     passes.offer(createStreamK());
     if (!without.producer)
-      passes.add(createSpecialiseWarps(
-          {.thirdCta = thirdCta, .bufferedValues = buffersValues, .tmaValues = tmaValues}));
+      passes.add(createSpecialiseWarps({.thirdCta = thirdCta,
+                                        .bufferedValues = buffersValues,
+                                        .tmaValues = tmaValues,
+                                        .mixedTransports = mixedTransports}));
   }
   const bool carriesAccumulators = passes.choice(
       "carried-accumulators", "within nv-schedule-loops: stages for dots whose wait is deferred "

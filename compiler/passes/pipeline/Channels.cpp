@@ -2,6 +2,7 @@
 #include "passes/pipeline/Channels.h"
 #include "ir/FindOps.h"
 #include "ir/Numbers.h"
+#include "ir/Remarks.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -17,6 +18,19 @@ void replaceBuffer(Value buffer, Value stage) {
       user->moveAfter(selection);
   buffer.replaceAllUsesWith(stage);
   buffer.getDefiningOp()->erase();
+}
+
+nv::ChannelOp formCopyChannel(scf::ForOp loop, StagedLoad staged, int depth, int ahead, int bytes) {
+  remarkApplied(staged.load.getLoc(), Technique::Pipelining)
+      << "load is prefetched " << ahead << " iterations ahead into " << depth << " buffers";
+  OpBuilder b(loop);
+  Location loc = staged.alloc.getLoc();
+  auto channel =
+      nv::ChannelOp::create(b, loc, staged.alloc.getType().withDepth(depth), nv::Transport::CpAsync,
+                            b.getI32IntegerAttr(ahead), b.getI32IntegerAttr(bytes), IntegerAttr());
+  b.setInsertionPoint(staged.alloc);
+  replaceBuffer(staged.alloc, nv::CurrentStageOp::create(b, loc, channel));
+  return channel;
 }
 
 void eraseUnneededFences(scf::ForOp loop) {

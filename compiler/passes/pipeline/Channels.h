@@ -13,6 +13,11 @@ namespace pantile {
 /// Makes all that reads `buffer` read `stage` instead, and erases what reserves and frees it.
 void replaceBuffer(mlir::Value buffer, mlir::Value stage);
 
+/// Makes the buffer of `staged` a channel, reserved before `loop`: copies of `bytes` fill its `depth`
+/// stages `ahead` iterations before their use.
+nv::ChannelOp formCopyChannel(mlir::scf::ForOp loop, StagedLoad staged, int depth, int ahead,
+                              int bytes);
+
 /// Erases the fences in the body of `loop` that follow no store into shared memory: copies have
 /// fences of their own, or need none.
 void eraseUnneededFences(mlir::scf::ForOp loop);

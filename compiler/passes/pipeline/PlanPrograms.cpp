@@ -127,8 +127,7 @@ private:
   /// a producer cannot load for all loops.
   std::optional<int64_t> ctasWithProducer(nv::ProgramMap map, Refusal &refusal) {
     AffineAnalysis affine;
-    const ProducerChoices choices{options.thirdCta, options.bufferedValues, options.tmaValues};
-    const auto plan = planProducer(kernel, affine, map, choices, refusal);
+    const auto plan = planProducer(kernel, affine, map, choices(), refusal);
     if (!plan)
       return std::nullopt;
     const MachineModel &machine = machineOf(kernel);
@@ -182,16 +181,17 @@ private:
     nv::CandidateAttr chosen = chosenCandidate(kernel);
     const bool isPersistent = chosen && chosen.getMap() == nv::ProgramMap::Persistent;
     const auto plan =
-        isPersistent
-            ? pantile::planStreamK(
-                  kernel, {options.thirdCta, options.bufferedValues, options.tmaValues}, refusal)
-            : std::nullopt;
+        isPersistent ? pantile::planStreamK(kernel, choices(), refusal) : std::nullopt;
     if (!plan)
       return reportRefusal(kernel, nv::ProgramMap::StreamK, refusal);
     choose({.map = nv::ProgramMap::StreamK,
             .producer = true,
             .sharedBytes = plan->demand.sharedBytes,
             .ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand)});
+  }
+
+  ProducerChoices choices() const {
+    return {options.thirdCta, options.bufferedValues, options.tmaValues, options.mixedTransports};
   }
 
   func::FuncOp kernel;
@@ -204,7 +204,7 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   void runOnOperation() override {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
       Planner(kernel, {keepsOccupancy, producer, persistent, streamK, carriesAccumulators, thirdCta,
-                       bufferedValues, tmaValues})
+                       bufferedValues, tmaValues, mixedTransports})
           .plan();
   }
 };

@@ -32,6 +32,14 @@ struct TmaLoad {
   }
 };
 
+/// A load that TMA cannot do, and that the consumers copy by cp.async next to the producer's.
+struct CopiedLoad {
+  StagedLoad staged;     ///< as that of a TmaLoad
+  nv::BufferType buffer; ///< of one stage
+  int bytes = 0;         ///< of one cp.async
+  std::string reason;    ///< why TMA cannot do it
+};
+
 /// The load of an operand, whose tile MMAs of `body` alone read.
 std::optional<TmaLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
                                      StagedLoad staged, mlir::Block *body, std::string &reason);

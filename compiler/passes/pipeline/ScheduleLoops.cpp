@@ -227,17 +227,7 @@ private:
       last = deferByOneIteration(loop, loneAccumulation(loop));
     OpBuilder builder(loop);
     for (auto [staged, bytes] : next.copies) {
-      remarkApplied(staged.load.getLoc(), Technique::Pipelining)
-          << "load is prefetched " << schedule.distance << " iterations ahead into "
-          << schedule.depth << " buffers";
-      builder.setInsertionPoint(loop);
-      auto channel = nv::ChannelOp::create(
-          builder, staged.alloc.getLoc(), staged.alloc.getType().withDepth(schedule.depth),
-          nv::Transport::CpAsync, builder.getI32IntegerAttr(schedule.distance),
-          builder.getI32IntegerAttr(bytes), IntegerAttr());
-      builder.setInsertionPoint(staged.alloc);
-      replaceBuffer(staged.alloc,
-                    nv::CurrentStageOp::create(builder, staged.alloc.getLoc(), channel));
+      auto channel = formCopyChannel(loop, staged, schedule.depth, schedule.distance, bytes);
       builder.setInsertionPointAfter(last);
       last = nv::DeallocOp::create(builder, loop.getLoc(), channel);
     }

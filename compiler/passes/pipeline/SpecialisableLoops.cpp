@@ -3,7 +3,8 @@
 // How:   a kernel qualifies if all its loops with staged loads and MMAs do. The rules for a loop:
 //        1. Its staged loads are read by MMAs of the loop alone. Tiles that are worth a buffer though
 //        threads compute with them (StageValues.h) are read in the loop body alone. TMA can do each
-//        of these loads (TmaAccess.h).
+//        of these loads (TmaAccess.h); with mixed transports one of them, where the consumers can
+//        copy the others (PrefetchLegality.h).
 //        2. One thread can compute their coordinates, and the bounds and conditions of the loops
 //        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
 //        3. Nothing that writes memory or synchronises with other threads comes between the start of
@@ -112,6 +113,8 @@ public:
       };
       for (TmaLoad &load : specialisable.loads)
         demand.sharedBytes += bytesOf(load.buffer);
+      for (CopiedLoad &copy : specialisable.copies)
+        demand.sharedBytes += bufferBytes(copy.buffer.withDepth(specialisable.depthOfCopies()));
       demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
     demand.sharedBytes += polls.size() * bufferBytes(barriers.withDepth(pollsAhead));
@@ -188,13 +191,12 @@ private:
     SpecialisableLoop specialisable;
     specialisable.loop = loop;
     specialisable.depth = stagesOf(loop);
+    specialisable.ahead = specialisable.depth - 1;
     if (specialisable.depth < 2)
       return refuse(loop, "it has one stage");
     SmallVector<StagedValue> matrices;
     if (choices.bufferedValues)
       matrices = matricesToStage(loop, specialisable.depth, axes, target);
-    if (!matrices.empty() && !choices.tmaValues)
-      return refuse(matrices[0].load, byAllWarps);
     for (Operation *op = loop;
          op->getBlock() != start.block && !isa<func::FuncOp>(op->getParentOp());
          op = op->getParentOp())
@@ -205,9 +207,13 @@ private:
     auto add = [&](auto load) { return addLoad(specialisable, load); };
     if (!llvm::all_of(findStagedLoads(loop), add) || !llvm::all_of(matrices, add))
       return false;
+    if (specialisable.loads.empty())
+      return refuse(specialisable.copies[0].staged.load, specialisable.copies[0].reason);
     if (Operation *effect = earlierEffect(specialisable))
       return refuseBefore(effect, loop, "memory that it loads may have been written before");
-    specialisable.inFlight = static_cast<bool>(deferrableMma(loop, specialisable.stagedLoads()));
+    specialisable.inFlight =
+        llvm::any_of(specialisable.loads, [](const TmaLoad &load) { return load.mma; }) &&
+        deferrableMma(loop, specialisable.stagedLoads());
     loops.push_back(std::move(specialisable));
     return true;
   }
@@ -218,14 +224,29 @@ private:
   bool addLoad(SpecialisableLoop &specialisable, StagedLoad staged) {
     std::string reason;
     auto load = loadOfOperand(affine, axes, staged, specialisable.loop.getBody(), reason);
-    return load ? addIfFollowed(specialisable, *load) : refuse(staged.load, reason);
+    return load ? addIfFollowed(specialisable, *load)
+                : leaveToConsumers(specialisable, staged, staged.alloc.getType(), reason);
   }
 
   bool addLoad(SpecialisableLoop &specialisable, StagedValue matrix) {
-    std::string reason;
-    auto load = loadOfValue(affine, axes, matrix, reason);
-    return load ? addIfFollowed(specialisable, *load)
-                : refuse(matrix.load, byAllWarps + Twine(": ") + reason);
+    std::string reason = byAllWarps.str();
+    if (!choices.tmaValues)
+      return leaveToConsumers(specialisable, {matrix.load, {}, {}}, matrix.buffer, reason);
+    std::string why;
+    if (auto load = loadOfValue(affine, axes, matrix, why))
+      return addIfFollowed(specialisable, *load);
+    return leaveToConsumers(specialisable, {matrix.load, {}, {}}, matrix.buffer,
+                            reason + ": " + why);
+  }
+
+  /// Lets the consumers copy what TMA cannot load for `reason`; refuses the loop if they cannot.
+  bool leaveToConsumers(SpecialisableLoop &specialisable, StagedLoad staged, nv::BufferType buffer,
+                        const std::string &reason) {
+    const PrefetchCopy copy = prefetchCopyOf(specialisable.loop, staged.load, buffer, axes);
+    if (!choices.mixedTransports || copy.bytes == 0)
+      return refuse(staged.load, reason);
+    specialisable.copies.push_back({staged, buffer, copy.bytes, reason});
+    return true;
   }
 
   bool addIfFollowed(SpecialisableLoop &specialisable, const TmaLoad &load) {

@@ -19,14 +19,24 @@ namespace pantile {
 struct SpecialisableLoop {
   mlir::scf::ForOp loop;
   std::vector<TmaLoad> loads;
+  std::vector<CopiedLoad> copies; ///< that the consumers do, `ahead` iterations before their use
+  int ahead = 0;
   int depth = 0;
   bool inFlight = false;                   ///< the wait for its MMA is deferred by one iteration
   SpecialisableLoop *previous = nullptr;   ///< the loop before it whose circular buffers it shares
   unsigned groups = 0;                     ///< of loads
   llvm::SmallVector<mlir::Value> barriers; ///< circular, of each group, once they are made
+  mlir::Operation *lastWait = nullptr;     ///< after the loop, once the MMA's wait is deferred
 
+  /// A stage is free one iteration later where the wait for its MMA is deferred.
+  int depthOfCopies() const { return inFlight ? depth : ahead + 1; }
+
+  /// Of the producer and of the consumers.
   llvm::SmallVector<StagedLoad> stagedLoads() const {
-    return llvm::map_to_vector(loads, [](const TmaLoad &load) { return load.staged; });
+    auto staged = llvm::map_to_vector(loads, [](const TmaLoad &load) { return load.staged; });
+    for (const CopiedLoad &copy : copies)
+      staged.push_back(copy.staged);
+    return staged;
   }
 };
 
@@ -44,9 +54,10 @@ struct ProducerPlan {
 
 /// What a plan may assume: options of the passes that make one.
 struct ProducerChoices {
-  bool thirdCta = false;      ///< added stages do not cost the third CTA per SM
-  bool bufferedValues = true; ///< tiles that no MMA reads unchanged may have stages
-  bool tmaValues = true;      ///< and the producer may fill these; else all warps prefetch them
+  bool thirdCta = false;        ///< added stages do not cost the third CTA per SM
+  bool bufferedValues = true;   ///< tiles that no MMA reads unchanged may have stages
+  bool tmaValues = true;        ///< and the producer may fill these; else all warps prefetch them
+  bool mixedTransports = false; ///< consumers may copy what TMA cannot load
 };
 
 /// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.

@@ -8,7 +8,7 @@
 //        continued from a previous loop that shares its circular buffers: stage index = count mod
 //        depth, phase = (count / depth) mod 2. Tiles that threads read are staged (StageValues.h).
 //        Each load becomes a TMA load into the stage, between a wait for the stage to be empty and
-//        one for it to be full.
+//        one for it to be full. What the consumers copy gets a channel via cp.async.
 //        3. A poll that the producer does in the consumers' place is followed by an arrival at a
 //        circular mbarrier, where they wait (`nv.acquire`).
 //        4. The producer gets a copy of the scalars and the control flow that its TMA loads need,
@@ -100,6 +100,9 @@ private:
         remarkApplied(load.staged.load.getLoc(), Technique::TensorMaps)
             << "load is converted to TMA with a tensor map of " << load.access.dims.size()
             << " dimensions" << conditionsOf(load.access);
+      for (CopiedLoad &copy : specialisable.copies)
+        remarkMissed(copy.staged.load.getLoc(), Technique::TensorMaps)
+            << "the consumer warps copy this tile: " << copy.reason;
     }
   }
 
@@ -135,6 +138,21 @@ private:
       specialiseGroup(specialisable, group, state);
     eraseUnneededFences(specialisable.loop);
     deallocBuffers(specialisable, entry->findAncestorOpInBlock(*specialisable.loop));
+    copyByConsumers(specialisable);
+  }
+
+  /// Gives what the consumers copy channels of their own. These are free when the last MMA of the
+  /// loop is complete.
+  void copyByConsumers(SpecialisableLoop &specialisable) {
+    Operation *last = specialisable.lastWait ? specialisable.lastWait : specialisable.loop;
+    for (CopiedLoad &copy : specialisable.copies) {
+      StagedLoad staged =
+          copy.staged.alloc ? copy.staged : stageValue({copy.staged.load, copy.buffer});
+      auto channel = formCopyChannel(specialisable.loop, staged, specialisable.depthOfCopies(),
+                                     specialisable.ahead, copy.bytes);
+      b.setInsertionPointAfter(last);
+      last = nv::DeallocOp::create(b, loc, channel);
+    }
   }
 
   /// Stages a value; threads then read its buffer where they used it.
@@ -363,6 +381,7 @@ private:
       return;
     }
     nv::MmaWaitOpInterface lastWait = deferByOneIteration(specialisable.loop, mma);
+    specialisable.lastWait = lastWait;
     scf::ForOp loop = specialisable.loop;
     Numbers n(b, loc);
     Value isFirst = n.equal(state.index, n.of(0)), before = n.sub(state.index, n.of(1));
@@ -399,7 +418,8 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     func::FuncOp kernel = onlyFunction(module);
     if (!kernel)
       return;
-    const FailureOr<int> warps = Specialiser(kernel).run({thirdCta, bufferedValues, tmaValues});
+    const FailureOr<int> warps =
+        Specialiser(kernel).run({thirdCta, bufferedValues, tmaValues, mixedTransports});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)
