@@ -1,5 +1,6 @@
 //===- TensorMaps.cpp - the recipes of a module's tensor maps -----------------------------===//
-// Needs: `nv.tensor_map`s whose expressions are sums of products of symbols and constants.
+// Needs: `nv.tensor_map`s whose expressions are sums of products of symbols, quotients of symbols by
+//        constants, and constants.
 // Gives: tensorMapRecipes.
 // How:   an expression is multiplied out; symbol i is launch argument i, and the last three are the
 //        extents of the grid.
@@ -24,6 +25,11 @@ HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return {{{1, {argOf(static_cast<int>(symbol.getPosition()), numArgs)}}}};
   auto both = cast<AffineBinaryOpExpr>(expr);
+  if (both.getKind() == AffineExprKind::FloorDiv) {
+    auto symbol = cast<AffineSymbolExpr>(both.getLHS());
+    auto divisor = cast<AffineConstantExpr>(both.getRHS());
+    return {{{1, {{argOf(static_cast<int>(symbol.getPosition()), numArgs), divisor.getValue()}}}}};
+  }
   HostPolynomial lhs = multipliedOut(both.getLHS(), numArgs),
                  rhs = multipliedOut(both.getRHS(), numArgs), result;
   if (both.getKind() == AffineExprKind::Add) {
@@ -33,8 +39,8 @@ HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
   }
   for (const auto &a : lhs.terms)
     for (const auto &b : rhs.terms) {
-      HostPolynomial::Term term{a.coefficient * b.coefficient, a.args};
-      term.args.insert(term.args.end(), b.args.begin(), b.args.end());
+      HostPolynomial::Term term{a.coefficient * b.coefficient, a.factors};
+      term.factors.insert(term.factors.end(), b.factors.begin(), b.factors.end());
       result.terms.push_back(std::move(term));
     }
   return result;

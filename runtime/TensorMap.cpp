@@ -34,8 +34,8 @@ std::optional<int64_t> valueOf(const HostPolynomial &polynomial, const Launched 
   for (const HostPolynomial::Term &term : polynomial.terms) {
     int64_t product = term.coefficient;
     bool overflow = false;
-    for (int arg : term.args)
-      overflow |= llvm::MulOverflow(product, launched[arg], product);
+    for (HostPolynomial::Factor factor : term.factors)
+      overflow |= llvm::MulOverflow(product, launched[factor.arg] / factor.divisor, product);
     if (overflow || llvm::AddOverflow(sum, product, sum))
       return std::nullopt;
   }
@@ -154,8 +154,8 @@ void remember(MapSet &set, const MapKey &key, uint32_t tag, const EncodedTensorM
 /// Adds the arguments that a polynomial reads to those of its recipe.
 void addInputs(MapPlan::Inputs &inputs, const HostPolynomial &polynomial) {
   for (const HostPolynomial::Term &term : polynomial.terms)
-    for (int arg : term.args)
-      inputs.add(arg);
+    for (HostPolynomial::Factor factor : term.factors)
+      inputs.add(factor.arg);
 }
 
 bool encode(const Driver &driver, const TensorMapRecipe &recipe, const Launched &launched,

@@ -51,6 +51,16 @@ bool isKernelArgument(Value value) {
   return arg && isa<func::FuncOp>(arg.getOwner()->getParentOp());
 }
 
+std::optional<HostFactor> hostFactorOf(Value value) {
+  if (isKernelArgument(value))
+    return HostFactor{cast<BlockArgument>(value)};
+  auto quotient = value.getDefiningOp<arith::DivSIOp>();
+  const int64_t divisor = quotient ? constantOf(quotient.getRhs()).value_or(0) : 0;
+  if (divisor < 1 || !isKernelArgument(quotient.getLhs()))
+    return std::nullopt;
+  return HostFactor{cast<BlockArgument>(quotient.getLhs()), divisor};
+}
+
 scf::ForOp loopThatCarries(Value value) {
   auto arg = dyn_cast<BlockArgument>(value);
   auto loop = arg ? dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()) : scf::ForOp();
@@ -368,7 +378,7 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
 }
 
 bool AffineAnalysis::isHostValue(const Polynomial &polynomial) const {
-  return polynomial.onlyUses([&](unsigned leaf) { return isKernelArgument(leaves[leaf]); });
+  return polynomial.onlyUses([&](unsigned leaf) { return hostFactorOf(leaves[leaf]).has_value(); });
 }
 
 } // namespace pantile

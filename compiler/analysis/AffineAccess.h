@@ -18,6 +18,13 @@ namespace pantile {
 /// The value of `value` if it is a known constant.
 std::optional<int64_t> constantOf(mlir::Value value);
 bool isKernelArgument(mlir::Value value);
+
+/// A kernel's argument, or its quotient by a positive constant, rounded towards zero.
+struct HostFactor {
+  mlir::BlockArgument argument;
+  int64_t divisor = 1;
+};
+std::optional<HostFactor> hostFactorOf(mlir::Value value);
 /// The loop that carries `value` from iteration to iteration; null for other values.
 mlir::scf::ForOp loopThatCarries(mlir::Value value);
 
@@ -65,7 +72,7 @@ public:
   unsigned leafOf(mlir::Value value);
   /// For passes that rebuild a loop: forms that were returned before stay valid.
   void replaceLeaf(mlir::Value from, mlir::Value to);
-  /// True if every leaf is an argument of the kernel.
+  /// True if every leaf is an argument of the kernel, or a quotient of one by a constant.
   bool isHostValue(const Polynomial &polynomial) const;
   /// Whether `polynomial` is non-negative if the arguments that are put into `assumed` are.
   /// Divisors are taken to be positive.

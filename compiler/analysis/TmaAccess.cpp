@@ -4,7 +4,7 @@
 // How:   Addresses:
 //        1. The address is an argument plus a sum of index * stride. The argument is a multiple of
 //           16 bytes. The host can compute the strides: the fastest one is 1 element, the others
-//           are multiples of 16 bytes.
+//           are multiples of 16 bytes. The launch checks that of quotients, such as `K // 2`.
 //        2. The address may have further terms. A term that a stride divides is added to the
 //           coordinate of that dimension. A term of arguments alone is added to the base. A term
 //           with a small constant step is added to the fastest coordinate. Any other term gets a
@@ -144,7 +144,8 @@ private:
       dim.stride = form.coefficients[d];
       dim.size = type.getDimSize(d);
       if (access.dims.empty() ? dim.stride.constant() != 1
-                              : dim.stride.products().size() != 1 || !isStride(dim.stride))
+                              : dim.stride.products().size() != 1 ||
+                                    !(isStride(dim.stride) || requireStride(dim.stride)))
         return refused(
             access.dims.empty()
                 ? "elements contiguous in shared memory are not contiguous in global memory"
@@ -156,6 +157,17 @@ private:
 
   bool isStride(const Polynomial &stride) {
     return affine.isHostValue(stride) && divisor(affine, stride) * elementBytes % 16 == 0;
+  }
+
+  /// Makes the launch check that a quotient of an argument is a stride. Of an argument itself its
+  /// specialisation tells.
+  bool requireStride(const Polynomial &stride) {
+    const bool hasQuotient =
+        !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });
+    if (!hasQuotient || !affine.isHostValue(stride))
+      return false;
+    access.multiples.push_back({stride, 16 / elementBytes});
+    return true;
   }
 
   /// Checks that the innermost coordinate is a multiple of 16 bytes, or makes the launch check it.

@@ -28,7 +28,11 @@ void write(ByteWriter &out, const std::vector<HostPolynomial> &polynomials) {
     out.u64(polynomial.terms.size());
     for (const HostPolynomial::Term &term : polynomial.terms) {
       out.u64(static_cast<uint64_t>(term.coefficient));
-      write(out, term.args);
+      out.u64(term.factors.size());
+      for (HostPolynomial::Factor factor : term.factors) {
+        out.u64(static_cast<uint64_t>(factor.arg));
+        out.u64(static_cast<uint64_t>(factor.divisor));
+      }
     }
   }
 }
@@ -39,7 +43,10 @@ void read(ByteReader &in, std::vector<HostPolynomial> &polynomials) {
     for (size_t j = 0, terms = in.count(); j < terms && in.ok(); ++j) {
       HostPolynomial::Term &term = polynomial.terms.emplace_back();
       term.coefficient = static_cast<int64_t>(in.u64());
-      read(in, term.args);
+      for (size_t k = 0, factors = in.count(); k < factors && in.ok(); ++k) {
+        const int arg = static_cast<int>(in.u64());
+        term.factors.emplace_back(arg, std::max<int64_t>(static_cast<int64_t>(in.u64()), 1));
+      }
     }
   }
 }

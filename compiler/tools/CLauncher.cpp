@@ -160,10 +160,12 @@ void writeImage(std::ostringstream &out, const Kernel &kernel, int number, bool 
 std::string polynomial(const HostPolynomial &value) {
   std::string text = "(const int64_t[]){" + std::to_string(value.terms.size());
   for (const HostPolynomial::Term &term : value.terms) {
-    text += ", " + std::to_string(term.coefficient) + ", " + std::to_string(term.args.size());
-    for (int arg : term.args)
-      text += ", " + std::to_string(
-                         arg < HostPolynomial::gridArg ? arg : HostPolynomial::gridArg - arg - 1);
+    text += ", " + std::to_string(term.coefficient) + ", " + std::to_string(term.factors.size());
+    for (auto [arg, divisor] : term.factors)
+      text +=
+          ", " +
+          std::to_string(arg < HostPolynomial::gridArg ? arg : HostPolynomial::gridArg - arg - 1) +
+          ", " + std::to_string(divisor);
   }
   return text + "}";
 }

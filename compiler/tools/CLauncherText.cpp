@@ -225,8 +225,8 @@ static __attribute__((unused)) int may_persist(const int64_t *grid) {
 }
 
 /* How a tensor is described to TMA. A sum of products is written as the number of terms,
-   then for each its coefficient, the number of its factors and which arguments they are; -1 to -3 are
-   the extents of the grid. */
+   then for each its coefficient, the number of its factors and, of each, which argument it is and by
+   what that is divided; -1 to -3 are the extents of the grid. */
 struct recipe {
   int base, type, rank, swizzle;
   const int64_t *offset, *extents[5], *strides[4];
@@ -249,8 +249,8 @@ static int sum_of(const int64_t *p, const int64_t *args, const int64_t *grid, in
   int bad = 0;
   for (*sum = 0; terms > 0; --terms) {
     int64_t product = *p++, factors = *p++;
-    for (; factors > 0; --factors, ++p)
-      bad |= __builtin_mul_overflow(product, *p < 0 ? grid[-1 - *p] : args[*p], &product);
+    for (; factors > 0; --factors, p += 2)
+      bad |= __builtin_mul_overflow(product, (*p < 0 ? grid[-1 - *p] : args[*p]) / p[1], &product);
     bad |= __builtin_add_overflow(*sum, product, sum);
   }
   return !bad;

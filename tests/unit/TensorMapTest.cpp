@@ -63,6 +63,17 @@ Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
   return encoded(driver, recipes, args, MapPlan(recipes));
 }
 
+TEST(TensorMap, HasQuotientsOfArguments) {
+  TensorMapRecipe recipe = matrix();
+  recipe.extents[0] = {{{1, {{2, 2}}}}};
+  recipe.strides[0] = {{{1, {{3, 4}, 1}}}};
+  recipe.multiples = {{{{{1, {{3, 4}}}}}, 16}};
+  ASSERT_TRUE(encoded(Encoder::driver(), {recipe}, arguments(0x1000, 8, 201, 130)));
+  EXPECT_THAT(Encoder::extents, ElementsAre(100u, 8u));
+  EXPECT_THAT(Encoder::strides, ElementsAre(8u * 32u));
+  EXPECT_FALSE(encoded(Encoder::driver(), {recipe}, arguments(0x1000, 8, 201, 136)));
+}
+
 TEST(TensorMap, IsComputedFromTheArguments) {
   auto maps = encoded(Encoder::driver(), {matrix()}, arguments(0x1000, 300, 200, 208));
   ASSERT_TRUE(maps);

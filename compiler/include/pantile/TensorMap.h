@@ -9,14 +9,20 @@
 
 namespace pantile {
 
-/// A polynomial of launch arguments and extents of the grid.
+/// A polynomial of launch arguments, their quotients by constants, and extents of the grid.
 struct HostPolynomial {
   static constexpr int gridArg = 1 << 16; ///< the index of the grid's first extent
-  /// A coefficient times several variables.
+  /// A variable, or its quotient by a constant, rounded towards zero.
+  struct Factor {
+    Factor(int arg, int64_t divisor = 1) : arg(arg), divisor(divisor) {}
+    int arg;         ///< index of a launch argument, or `gridArg` plus an axis
+    int64_t divisor; ///< positive; 1 for the variable itself
+    bool operator==(const Factor &) const = default;
+  };
+  /// A coefficient times several factors.
   struct Term {
-    int64_t coefficient = 0; ///< of the variables
-    std::vector<int>
-        args; ///< indices of launch arguments, or `gridArg` plus an axis; empty: the constant term
+    int64_t coefficient = 0;     ///< of the factors
+    std::vector<Factor> factors; ///< empty: the constant term
     bool operator==(const Term &) const = default;
   };
   std::vector<Term> terms; ///< that are added

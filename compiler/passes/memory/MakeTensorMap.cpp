@@ -11,16 +11,16 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// The symbol of an argument, or of the grid's extent, whose symbols come after those of the
-/// arguments. A program id stands for the extent of its axis.
-unsigned symbolOf(func::FuncOp kernel, Value leaf) {
-  if (auto arg = dyn_cast<BlockArgument>(leaf))
-    return arg.getArgNumber();
+/// The symbol of an argument, or its quotient; or that of the grid's extent, whose symbols come after
+/// those of the arguments. A program id stands for the extent of its axis.
+AffineExpr factorOf(Builder &b, func::FuncOp kernel, Value leaf) {
+  if (auto factor = hostFactorOf(leaf))
+    return b.getAffineSymbolExpr(factor->argument.getArgNumber()).floorDiv(factor->divisor);
   Operation *op = leaf.getDefiningOp();
   const unsigned axis = isa<ProgramIdOp>(op)     ? cast<ProgramIdOp>(op).getAxis()
                         : isa<NumProgramsOp>(op) ? cast<NumProgramsOp>(op).getAxis()
                                                  : cast<nv::ProgramAtOp>(op).getAxis();
-  return kernel.getNumArguments() + axis;
+  return b.getAffineSymbolExpr(kernel.getNumArguments() + axis);
 }
 
 AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
@@ -29,7 +29,7 @@ AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
   for (const auto &[product, coefficient] : polynomial.products()) {
     AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
     for (unsigned leaf : product)
-      term = b.getAffineSymbolExpr(symbolOf(kernel, affine.leaf(leaf))) * term;
+      term = factorOf(b, kernel, affine.leaf(leaf)) * term;
     sum = sum + term;
   }
   return sum;

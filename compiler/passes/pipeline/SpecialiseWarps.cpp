@@ -109,7 +109,7 @@ private:
   static std::string conditionsOf(const TmaAccess &access) {
     std::string text;
     for (const TmaAccess::Multiple &multiple : access.multiples)
-      text += ", for launches where a start or a modulus is a multiple of " +
+      text += ", for launches where a start, a stride or a modulus is a multiple of " +
               std::to_string(multiple.of);
     return text;
   }

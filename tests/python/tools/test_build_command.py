@@ -42,6 +42,16 @@ def wrapping(a_ptr, b_ptr, c_ptr, M, K, BM: tl.constexpr):
     tl.store(c_ptr + rm[:, None] * BM + rn[None, :], total)
 
 @triton.jit
+def halves(a_ptr, b_ptr, c_ptr, M, K, BM: tl.constexpr):
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BM)
+    total = tl.zeros((BM, BM), dtype=tl.float32)
+    for k in range(0, K // 2, BM):
+        rk = k + tl.arange(0, BM)
+        a = tl.load(a_ptr + rm[:, None] * (K // 2) + rk[None, :], mask=rk[None, :] < K // 2, other=0.0)
+        total = tl.dot(a, tl.load(b_ptr + rk[:, None] * BM + rn[None, :]), total)
+    tl.store(c_ptr + rm[:, None] * BM + rn[None, :], total)
+
+@triton.jit
 def row_sum(x_ptr, out_ptr, rows, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     tl.store(out_ptr + tl.program_id(0), tl.sum(x, axis=0))
@@ -53,6 +63,7 @@ k.py --kernel scale --signature "*fp32, *fp32, i32, i32, fp32" -D BLOCK=128 --gr
 k.py --kernel scale --signature "*fp32:16, *fp32:16, i32:16, i32:1, fp32" -D BLOCK=256 --grid "cdiv(n, BLOCK)" --target sm_80 --target sm_90a
 k.py --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_f16
 k.py --kernel wrapping --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
+k.py --kernel halves --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 """
 
 # Stands in for libcuda.so.1 and writes down its calls. CAPABILITY is the processor's.
@@ -121,6 +132,8 @@ int main(void) {
   printf("-> %d\n", product_f16(0, 0x1008, 0x2000, 0x3000, 100, 200, 300, 304, 208, 208));
   printf("-> %d\n", wrapping(0, 0x1000, 0x2000, 0x3000, 192, 320));
   printf("-> %d\n", wrapping(0, 0x1000, 0x2000, 0x3000, 200, 320));
+  printf("-> %d\n", halves(0, 0x1000, 0x2000, 0x3000, 128, 209));
+  printf("-> %d\n", halves(0, 0x1000, 0x2000, 0x3000, 128, 202));
   printf("%s\n", kernels_error_string(1));
   kernels_unload();
   return 0;
@@ -206,7 +219,11 @@ def test_variants_and_tensor_maps(program):
     assert maps[0] == "map type 6 rank 2 base 1000 extents 2147483647 192 stride 640"
     assert not [line for line in calls[10] if line.startswith("map ")], "64 does not divide 200"
     assert calls[10][-2:] == ["launch wrapping 4 1 1, 128 threads: 1000 2000 0", "-> 0"]
-    assert rest[0] == "refused" and rest.count("unload") == 6
+    maps = [line for line in calls[11] if line.startswith("map ")]
+    assert maps[0] == "map type 6 rank 2 base 1000 extents 104 2147483647 stride 208", "209 // 2"
+    assert not [line for line in calls[12] if line.startswith("map ")], "rows 202 bytes apart"
+    assert calls[12][-2:] == ["launch halves 2 1 1, 128 threads: 1000 2000 0", "-> 0"]
+    assert rest[0] == "refused" and rest.count("unload") == 8
 
 
 @needs_cc
@@ -223,7 +240,7 @@ def test_without_a_driver(program):
     (program / "nothing").mkdir(exist_ok=True)
     (program / "nothing" / "libcuda.so.1").write_text("no library")
     printed = run("./program", cwd=program, LD_LIBRARY_PATH=str(program / "nothing"))
-    assert printed.count("-> 100") == 11 and "no CUDA driver" in printed
+    assert printed.count("-> 100") == 13 and "no CUDA driver" in printed
 
 
 SPREAD = """
