@@ -17,6 +17,7 @@
 //        accumulator.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "ir/AsyncMma.h"
 #include "ir/Machine.h"
 #include "layout/MatrixAccess.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -32,7 +33,7 @@ struct LayoutPlan::Computation {
   llvm::MapVector<Value, LayoutAttr> layouts; ///< of the operand and all tiles before it
   SmallVector<LoadOp> loads;                  ///< one or more of these tiles
   int64_t cycles = 0;                         ///< per warp, to read these
-  bool ofWgmma = false;                       ///< as its left operand
+  bool ofAsync = false;                       ///< the left operand of an asynchronous MMA
 };
 
 namespace {
@@ -68,9 +69,8 @@ SmallVector<FragmentOrder> ordersOf(DotOp dot, bool isAlone) {
   return orders;
 }
 
-bool runsOn(MmaKind kind, DotOp dot) {
-  return dot.getMmaAttr().getKind() == kind && dot.getType().getRank() == 2 &&
-         storageBits(dot.getLhs().getType().getElementType()) == 16;
+bool isMatrixOf16Bits(DotOp dot) {
+  return dot.getType().getRank() == 2 && storageBits(dot.getLhs().getType().getElementType()) == 16;
 }
 } // namespace
 
@@ -86,7 +86,7 @@ bool LayoutPlan::trace(OpOperand &use, LayoutAttr layout, Computation &found) co
   if (auto load = dyn_cast<LoadOp>(op)) {
     const SharedLayout buffer = choice.bufferOf(load);
     if (!choice.isPrefetchCandidate(load) || load.getIsVolatile() || native(load.getPtr()) ||
-        (!found.ofWgmma && !loadsWords(layout.getLinear(), buffer)))
+        (!found.ofAsync && !loadsWords(layout.getLinear(), buffer)))
       return false;
     layout = LayoutAttr::get(op->getContext(), inLoadOrder(layout.getLinear(), buffer));
   }
@@ -120,7 +120,7 @@ bool LayoutPlan::trace(OpOperand &use, LayoutAttr layout, Computation &found) co
 std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &operand,
                                                                  LayoutAttr layout) const {
   Computation found{operand.getOwner()->getBlock(), {}, {}};
-  found.ofWgmma = cast<DotOp>(operand.getOwner()).getMmaAttr().getKind() == MmaKind::Wgmma;
+  found.ofAsync = isAsync(cast<DotOp>(operand.getOwner()).getMmaAttr());
   if (!trace(operand, layout, found) || found.loads.empty())
     return std::nullopt;
   auto isOwn = [&](Operation *user) {
@@ -134,7 +134,7 @@ std::optional<LayoutPlan::Computation> LayoutPlan::computationOf(OpOperand &oper
         own.getLinear().numPresentRegs() > native(value).getLinear().numPresentRegs())
       return std::nullopt;
     computes |= isPureElementwise(value.getDefiningOp()) &&
-                (found.ofWgmma || !isWideningCast(value.getDefiningOp()));
+                (found.ofAsync || !isWideningCast(value.getDefiningOp()));
     if (auto load = value.getDefiningOp<LoadOp>())
       found.cycles += sharedCycles(own.getLinear(), choice.bufferOf(load));
   }
@@ -254,11 +254,14 @@ void LayoutPlan::computeLeftInRegisters(DotOp dot, bool isAlone) {
 void LayoutPlan::computeInPlace(FunctionOpInterface function) {
   SmallVector<DotOp> dots;
   function.walk([&](DotOp dot) { dots.push_back(dot); });
-  for (DotOp dot : dots)
-    if (options.computedLeft && runsOn(MmaKind::Wgmma, dot))
-      computeLeftInRegisters(dot, /*isAlone=*/dots.size() == 1);
-    else if (options.computedOperands && runsOn(MmaKind::MmaSync, dot))
-      computeInPlace(dot, /*isAlone=*/dots.size() == 1);
+  const bool isAlone = dots.size() == 1;
+  for (DotOp dot : llvm::make_filter_range(dots, isMatrixOf16Bits))
+    if (isAsync(dot.getMmaAttr())) {
+      if (options.computedLeft)
+        computeLeftInRegisters(dot, isAlone);
+    } else if (options.computedOperands && dot.getMmaAttr().getKind() == MmaKind::MmaSync) {
+      computeInPlace(dot, isAlone);
+    }
 }
 
 } // namespace pantile

@@ -15,6 +15,7 @@
 //        additions accumulate its results. All columns of a result are equal, so the total is
 //        their maximum.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/AsyncMma.h"
 #include "ir/Remarks.h"
 #include "passes/Passes.h"
 #include "passes/layout/RunningSum.h"
@@ -49,8 +50,8 @@ DotOp dotOfRegisters(Block *block, Value left, const Target &target) {
     return {};
   for (OpOperand &use : left.getUses())
     if (auto dot = dyn_cast<DotOp>(use.getOwner());
-        dot && dot->getBlock() == block && dot.getLhs() == left && dot.getMmaAttr() &&
-        dot.getMmaAttr().getKind() == MmaKind::Wgmma && dot.getMmaAttr().getWarpsN() == 1 &&
+        dot && dot->getBlock() == block && dot.getLhs() == left && isAsync(dot.getMmaAttr()) &&
+        dot.getMmaAttr().getWarpsN() == 1 &&
         dot.getMmaAttr().getWarpsM() > InstructionSet::warpsOfGroup)
       return dot;
   return {};

@@ -23,6 +23,7 @@
 //           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/StagedLoad.h"
+#include "ir/AsyncMma.h"
 #include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "ir/MmaLayout.h"
@@ -136,7 +137,7 @@ Staged stage(DotOp dot, OperandSource source, Reading reading = {}) {
   nv::LocalStoreOp::create(builder, loc, value, alloc);
   if (reading.asTf32 && isCopied)
     nv::RoundBufferOp::create(builder, loc, alloc);
-  if (user != dot && dot.getMma()->getKind() == MmaKind::Wgmma)
+  if (user != dot && isAsync(dot.getMmaAttr()))
     nv::FenceAsyncOp::create(builder, loc);
   builder.setInsertionPoint(dot);
   Value view = alloc;
@@ -200,7 +201,7 @@ Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
 /// the MMA, since ptxas moves copies for MMAs up past waits, and then serialises the MMAs.
 void copyForLaterReaders(DotOp dot, Value tile) {
   auto isLater = [&](OpOperand &use) {
-    if (isa<DotOp, nv::WgmmaOp, nv::WgmmaWaitOp>(use.getOwner()))
+    if (isa<DotOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(use.getOwner()))
       return false;
     Operation *reader = dot->getBlock()->findAncestorOpInBlock(*use.getOwner());
     return !reader || !reader->isBeforeInBlock(dot);
@@ -260,7 +261,7 @@ Staged stageRight(DotOp dot) {
   return stage(dot, source, readingOfRight(dot));
 }
 
-void stageWgmma(DotOp dot) {
+void stageAsync(DotOp dot) {
   Location loc = dot.getLoc();
   const Type element = dot.getLhs().getType().getElementType();
   const bool alongK = storageBits(element) != 16;
@@ -282,12 +283,9 @@ void stageWgmma(DotOp dot) {
     copyForLaterReaders(dot, left); // readers of what comes from a buffer have a copy of their own
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
-  auto mma = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs->view, dot.getAcc(),
-                                 *dot.getMma(), UnitAttr());
-  if (int most = dot.getMaxImprecise())
-    mma->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
-  auto wait = nv::WgmmaWaitOp::create(builder, loc, mma.getResult());
-  dot.replaceAllUsesWith(wait.getResult(0));
+  nv::AsyncMmaOpInterface mma = issueAsync(builder, dot, left, rhs->view);
+  Operation *wait = mma.createWait(builder, loc, mma.getResult());
+  dot.replaceAllUsesWith(wait->getResult(0));
   dot.erase();
 }
 
@@ -364,8 +362,8 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
     for (DotOp dot : opsIn<DotOp>(getOperation())) {
       if (!dot.getMma())
         continue;
-      if (dot.getMma()->getKind() == MmaKind::Wgmma)
-        stageWgmma(dot);
+      if (isAsync(dot.getMmaAttr()))
+        stageAsync(dot);
       else if (dot.getMma()->getKind() == MmaKind::MmaSync)
         stageMmaSync(dot, inPlace);
       else
