@@ -87,6 +87,25 @@ def masked_matmul_kernel(
 
 
 @triton.jit
+def gathered_matmul_kernel(
+    a_ptr, b_ptr, c_ptr, table_ptr, K, stride_a, stride_b, stride_c,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """C = A[table] B, of whole tiles: TMA can load B alone."""
+    offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    rows = tl.load(table_ptr + offs_m)
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + rows[:, None] * stride_a + (k + offs_k)[None, :])
+        b = tl.load(b_ptr + (k + offs_k)[:, None] * stride_b + offs_n[None, :])
+        accumulator += tl.dot(a, b)
+    c_ptrs = c_ptr + offs_m[:, None] * stride_c + offs_n[None, :]
+    tl.store(c_ptrs, accumulator.to(tl.float16))
+
+
+@triton.jit
 def empty_kernel(x_ptr):
     """Launched first, so that neither package's start-up is in a compile time."""
     tl.store(x_ptr, 1.0)

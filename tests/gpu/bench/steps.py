@@ -1,11 +1,11 @@
 """What each technique gives to the GEMM: tile by tile, with and without it, relative to cuBLAS.
 
 `ladder` has all of them, one after the other, for a text that knows nothing of tile order: the
-masked product over a grid of two axes. `loads` and `epilogue` take the tutorial's text; `order`
-compares the order of programs that the compiler chooses for the plain text with the one that the
+masked product over a grid of two axes. `loads` and `epilogue` take the tutorial's text. `gathered`
+takes A's rows in the order of a table, so that TMA can load B alone. `order` compares the order of programs that the compiler chooses for the plain text with the one that the
 tutorial writes out. What was expected of each step stands in PREDICTED.
 
-Usage: steps.py [--of ladder|loads|epilogue|order] [--sizes 2048 4096 8192] [--rounds 5]
+Usage: steps.py [--of ladder|loads|epilogue|gathered|order] [--sizes 2048 4096 8192] [--rounds 5]
                 [--blocks 10] [--budget-ms 30] [--markdown FILE]
 Gives: a table of TFLOP/s and of shares of cuBLAS, and the mean gain of each step over the one
        before it. Every result is compared with float64 first; all contestants of a size take turns,
@@ -62,6 +62,10 @@ STEPS = {
         "copy engine": {"group": 8, **RAISED},
         "as it is": {"group": 8},
     },
+    "gathered": {
+        "cp.async": {"gathered": True},
+        "mixed transports": {"gathered": True, "enabled_passes": "mixed-transports"},
+    },
     "order": {
         "as numbered": without("nv-order-raster"),
         "in bands": {},
@@ -75,6 +79,7 @@ PREDICTED = {
     "persistence": {2048: 1.00, 4096: 1.03, 8192: 1.04},
     "epilogue": {2048: 1.02, 4096: 1.01, 8192: 1.005},
     "tile order": {2048: 1.00, 4096: 1.01, 8192: 1.03},
+    "mixed transports": {2048: 1.05, 4096: 1.08, 8192: 1.10},
     "in bands": {2048: 1.00, 4096: 1.01, 8192: 1.03, 16384: 1.10},
     "tutorial, 16": {2048: 1.00, 4096: 1.00, 8192: 1.00, 16384: 1.02},
 }
@@ -84,9 +89,16 @@ def launcher(module, a, b, c, block, step):
     """A function without arguments that computes `c` with one tile, checked."""
     m, n, k, stages, warps = block
     options = {"num_stages": stages, "num_warps": warps, **step}
-    group = options.pop("group", None)
+    group, gathered = options.pop("group", None), options.pop("gathered", False)
     rows, columns = -(-c.shape[0] // m), -(-c.shape[1] // n)
-    if group is None:
+    expected = a
+    if gathered:
+        table = torch.randperm(a.shape[0], dtype=torch.int32, device="cuda")
+        expected = a[table]
+        kernel, grid = module.gathered_matmul_kernel, (rows, columns)
+        arguments = (a, b, c, table, a.shape[1], a.stride(0), b.stride(0), c.stride(0))
+        options |= {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    elif group is None:
         kernel, grid = module.masked_matmul_kernel, (rows, columns)
         sizes = (c.shape[0], c.shape[1], a.shape[1])
         arguments = (a, b, c, *sizes, a.stride(0), b.stride(0), c.stride(0))
@@ -102,7 +114,7 @@ def launcher(module, a, b, c, block, step):
 
     c.fill_(float("nan"))
     launch()
-    checking.check_product(a, b, c)
+    checking.check_product(expected, b, c)
     return launch
 
 
