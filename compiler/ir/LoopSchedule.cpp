@@ -71,10 +71,11 @@ std::optional<LoopSchedule::Key> LoopSchedule::keyFor(Value value, int reader) c
   Value computed = carried ? loop.getTiedLoopYieldedValue(carried)->get() : value;
   const int older = carried ? 1 : 0; // the value of the iteration before
   ArrayRef<int32_t> stages = numbers(computed.getDefiningOp(), names::stage);
-  if (llvm::is_contained(stages, reader))
-    return Key{value, reader - older};
-  auto end = llvm::find_if(stages, [&](int32_t each) { return each > reader + older; });
-  return end == stages.begin() ? std::nullopt : std::optional(Key{value, *std::prev(end) - older});
+  auto end = llvm::find_if(stages, [&](int32_t each) { return each > reader; });
+  if (end != stages.begin())
+    return Key{value, *std::prev(end) - older};
+  // Of the iteration before also the next stage, which runs in the same iteration of the expanded loop.
+  return *end == reader + older ? std::optional(Key{value, reader}) : std::nullopt;
 }
 
 SmallVector<Value> LoopSchedule::operandsOf(const Instance &instance) const {
