@@ -103,7 +103,7 @@ class Torch(types.ModuleType):
         super().__init__("torch")
         for name, dtype in DTYPES.items():
             setattr(self, name, dtype)
-        for name in ("randn", "empty", "zeros", "ones", "full"):
+        for name in ("randn", "randperm", "empty", "zeros", "ones", "full"):
             setattr(self, name, make)
         for name in ("empty_like", "zeros_like", "full_like", "randn_like"):
             setattr(self, name, make_like)
