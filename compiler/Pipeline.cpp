@@ -174,7 +174,8 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                                             "that threads read, too");
     mixedTransports =
         passes.offeredChoice("mixed-transports", "within nv-specialise-warps: a producer also "
-                                                 "where consumers copy some tiles by cp.async");
+                                                 "where consumers copy some tiles by cp.async") &&
+        passes.allows("nv-expand-pipeline"); // which makes the copies
     passes.add(createPlanPrograms(
         {.keepsOccupancy = keepsOccupancy,
          .producer = passes.allows("nv-specialise-warps") && !without.producer,

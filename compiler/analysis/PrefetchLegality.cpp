@@ -83,6 +83,11 @@ bool isIndirect(scf::ForOp loop, LoadOp load) {
   return slice && !slice->loads.empty();
 }
 
+bool isIndexOf(scf::ForOp loop, LoadOp index, LoadOp load) {
+  auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
+  return slice && slice->loads.contains(index);
+}
+
 PrefetchCopy prefetchCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                             const AxisInfoAnalysis &axes) {
   if (!isStableLoad(load))

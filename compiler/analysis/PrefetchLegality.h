@@ -35,6 +35,9 @@ bool isNoAliasAtomic(mlir::Operation *op, mlir::Value base);
 /// Whether `load` is indirect (gathered): its addresses depend on values that the loop loads.
 bool isIndirect(mlir::scf::ForOp loop, LoadOp load);
 
+/// Whether these values are those of `index`.
+bool isIndexOf(mlir::scf::ForOp loop, LoadOp index, LoadOp load);
+
 struct PrefetchCopy {
   int bytes = 0;          ///< of one cp.async; 0: the load cannot be prefetched
   llvm::StringRef reason; ///< why it cannot

@@ -20,10 +20,15 @@ static bool reservesMbarriers(Operation *op) {
   return alloc && alloc.getType().holdsMbarriers();
 }
 
+static bool isFilledByTma(Operation *op) {
+  auto channel = dyn_cast<nv::ChannelOp>(op);
+  return channel && channel.getVia() == nv::Transport::Tma;
+}
+
 bool isCommon(Operation *op) {
   return isa<func::FuncOp>(op->getParentOp()) &&
-         (isa<nv::ChannelOp, nv::MbarrierInitOp, nv::TensorMapOp>(op) || reservesMbarriers(op) ||
-          op->hasTrait<OpTrait::ConstantLike>());
+         (isFilledByTma(op) || isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) ||
+          reservesMbarriers(op) || op->hasTrait<OpTrait::ConstantLike>());
 }
 
 ScalarSlice::ScalarSlice(func::FuncOp kernel, ProducerStart start, bool mayHoistLoads)

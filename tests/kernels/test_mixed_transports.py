@@ -115,7 +115,7 @@ def check_transports(compiled, loads, copies):
     """Where there are producers: how many tiles this one loads, and how many the consumers copy."""
     if compiled and "ptx" in compiled.asm and "sm_90a" in compiled.asm["ptx"]:
         messages = [r.message for r in compiled.remarks]
-        assert sum("converted to TMA" in message for message in messages) == loads, messages
+        assert sum("load is converted to TMA" in message for message in messages) == loads, messages
         assert sum("consumer warps copy" in message for message in messages) == copies, messages
 
 
@@ -126,11 +126,71 @@ def test_gathered_rows(device, way, stages):
     compiled = run(device, way, stages, shape=(2 * B - 5, 4 * B - 16, 5 * B - 16)) if (
         way == "masked"
     ) else run(device, way, stages)  # fmt: skip
-    taken = ("plain", "masked", "indirect", "swapped", "computed", "own wait", "stored before")
+    taken = ("plain", "masked", "indirect", "swapped", "computed", "own wait")
     if way in taken:
         check_transports(compiled, 1, 1)
     elif way == "two loops":
         check_transports(compiled, 2, 2)
+
+
+@triton.jit
+def numbered(
+    out, a, b, c, table, pages, K, N, WAY: tl.constexpr, B: tl.constexpr, STAGES: tl.constexpr
+):  # fmt: skip
+    """Rows of B, and in one way blocks of A, by numbers that the loop loads itself."""
+    at = tl.arange(0, B)
+    row, column = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    numbers = tl.load(table + at)
+    for k in tl.range(0, K, B, num_stages=STAGES):
+        if WAY != "before":
+            numbers = tl.load(table + k + at)
+        start = k
+        if WAY == "pages":
+            start = tl.load(pages + k // B) * B
+        x = tl.load(a + (row + at)[:, None] * K + (start + at)[None, :])
+        if WAY == "added":
+            x += tl.load(c + (row + at)[:, None] * K + (k + at)[None, :])
+        y = tl.load(b + numbers[:, None] * N + (column + at)[None, :])
+        if WAY == "pages":
+            y = tl.load(b + (k + at)[:, None] * N + (column + at)[None, :])
+        acc = tl.dot(x, y, acc)
+        if WAY == "before":
+            numbers = tl.load(table + (k + B) % K + at)
+    tl.store(out + (row + at)[:, None] * N + (column + at)[None, :], acc)
+
+
+@pytest.mark.parametrize("choices", [MIXED, {}])
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("way", ["plain", "added", "before", "pages"])
+def test_numbers_from_the_loop(device, way, stages, warps, choices):
+    """Numbers of this iteration or of the one before, one a row or one a block, next to other tiles."""
+    m, n, k, block = 128, 256, 512, 64 if warps == 4 else 128
+    rng = np.random.default_rng(1)
+    table, pages = rng.permutation(k).astype(np.int32), rng.permutation(k // block).astype(np.int32)
+    a, b, c = (random(shape, "fp16", seed) for seed, shape in enumerate([(m, k), (k, n), (m, k)]))
+    out = device.output((m, n), "fp32")
+    compiled = numbered[(m // block, n // block)](
+        out.array, *map(device.to, (a, b, c, table, pages)), k, n, way, block, stages,
+        num_warps=warps, **choices,
+    )  # fmt: skip
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    if way == "added":
+        x = (a + c).astype(np.float64)
+    if way == "pages":
+        x = np.concatenate([x[:, p * block : (p + 1) * block] for p in pages], 1)
+    expected = x @ (y if way == "pages" else y[table])
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=5e-2)
+    if choices and warps == 4 and way in ("plain", "pages"):
+        check_transports(compiled, 1, 1)
+
+
+@pytest.mark.parametrize("without", ["nv-expand-pipeline", "nv-schedule-loops", "tma-values"])
+def test_without(device, without):
+    """The choice next to passes that are left out."""
+    run(device, "plain", 3, disabled_passes=f"nv-keep-occupancy,{without}")
+    run(device, "computed", 3, disabled_passes=f"nv-keep-occupancy,{without}")
 
 
 @pytest.mark.parametrize("pad", [2, 4])

@@ -63,9 +63,15 @@ public:
     }
     distance = static_cast<int>(*loads.front().channel.getAhead());
     depth = static_cast<int>(loads.front().channel.getType().getDepth());
-    slice = *addressSlice(loop, roots, /*upToLoads=*/true);
-    indices = *slicesOf(loop, slice.loads.getArrayRef());
+    auto addresses = addressSlice(loop, roots, /*upToLoads=*/true);
+    auto ofIndices = addresses ? slicesOf(loop, addresses->loads.getArrayRef()) : std::nullopt;
+    isComputedAhead = ofIndices.has_value();
+    if (isComputedAhead)
+      slice = *addresses, indices = *ofIndices;
   }
+
+  /// Whether the addresses of later iterations can be computed.
+  bool isComputedAhead = false;
 
   void run() {
     const SmallVector<Operation *> operands = invariantOperandStores();
@@ -282,7 +288,12 @@ struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
         loop.emitError("its channels are not filled by copies of one distance and depth");
         return signalPassFailure();
       }
-      CopyScheduler(loop).run();
+      CopyScheduler scheduler(loop);
+      if (!scheduler.isComputedAhead) {
+        loop.emitError("the addresses of its copies depend on more than loads of vectors");
+        return signalPassFailure();
+      }
+      scheduler.run();
     }
   }
 };

@@ -23,7 +23,6 @@
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
-#include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
@@ -105,7 +104,12 @@ public:
     const nv::BufferType barriers = barriersOfStage(function.getContext());
     CtaDemand demand{warps + producerWarps, registersOfMmaLoops(function),
                      scratchWithLiveBuffers(function, isPersistent()) + invariantBytes()};
+    int64_t mostCopied = 0; // by the consumers, which free it after each loop
     for (SpecialisableLoop &specialisable : loops) {
+      int64_t copied = 0;
+      for (CopiedLoad &copy : specialisable.copies)
+        copied += bufferBytes(copy.buffer.withDepth(specialisable.depthOfCopies()));
+      mostCopied = std::max(mostCopied, copied);
       if (specialisable.previous)
         continue;
       auto bytesOf = [&](nv::BufferType stage) {
@@ -113,10 +117,9 @@ public:
       };
       for (TmaLoad &load : specialisable.loads)
         demand.sharedBytes += bytesOf(load.buffer);
-      for (CopiedLoad &copy : specialisable.copies)
-        demand.sharedBytes += bufferBytes(copy.buffer.withDepth(specialisable.depthOfCopies()));
       demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
+    demand.sharedBytes += mostCopied;
     demand.sharedBytes += polls.size() * bufferBytes(barriers.withDepth(pollsAhead));
     return demand;
   }
@@ -207,8 +210,8 @@ private:
     auto add = [&](auto load) { return addLoad(specialisable, load); };
     if (!llvm::all_of(findStagedLoads(loop), add) || !llvm::all_of(matrices, add))
       return false;
-    if (specialisable.loads.empty())
-      return refuse(specialisable.copies[0].staged.load, specialisable.copies[0].reason);
+    if (!specialisable.copies.empty() && !mayCopy(specialisable))
+      return false;
     if (Operation *effect = earlierEffect(specialisable))
       return refuseBefore(effect, loop, "memory that it loads may have been written before");
     specialisable.inFlight =
@@ -218,9 +221,6 @@ private:
     return true;
   }
 
-  static constexpr llvm::StringLiteral byAllWarps =
-      "tiles that the loop computes with are prefetched by all warps";
-
   bool addLoad(SpecialisableLoop &specialisable, StagedLoad staged) {
     std::string reason;
     auto load = loadOfOperand(affine, axes, staged, specialisable.loop.getBody(), reason);
@@ -229,14 +229,29 @@ private:
   }
 
   bool addLoad(SpecialisableLoop &specialisable, StagedValue matrix) {
-    std::string reason = byAllWarps.str();
-    if (!choices.tmaValues)
-      return leaveToConsumers(specialisable, {matrix.load, {}, {}}, matrix.buffer, reason);
-    std::string why;
-    if (auto load = loadOfValue(affine, axes, matrix, why))
-      return addIfFollowed(specialisable, *load);
-    return leaveToConsumers(specialisable, {matrix.load, {}, {}}, matrix.buffer,
-                            reason + ": " + why);
+    std::string reason = "tiles that the loop computes with are prefetched by all warps", why;
+    if (choices.tmaValues) {
+      if (auto load = loadOfValue(affine, axes, matrix, why))
+        return addIfFollowed(specialisable, *load);
+      reason += ": " + why;
+    }
+    return leaveToConsumers(specialisable, {matrix.load, {}, {}}, matrix.buffer, reason);
+  }
+
+  /// Whether the producer has something to load next to the copies, none of their indices among it,
+  /// and the copies come after no store that the producer starts after: no barrier of the consumers
+  /// orders these two.
+  bool mayCopy(SpecialisableLoop &specialisable) {
+    const CopiedLoad &first = specialisable.copies.front();
+    if (specialisable.loads.empty())
+      return refuse(first.staged.load, first.reason);
+    if (start.isLate())
+      return refuse(first.staged.load, "the consumers copy it, and the producer starts later");
+    for (const TmaLoad &load : specialisable.loads)
+      if (specialisable.copiesDependOn(load.staged.load))
+        return refuse(first.staged.load, "addresses of what the consumers copy depend on this",
+                      load.staged.load);
+    return true;
   }
 
   /// Lets the consumers copy what TMA cannot load for `reason`; refuses the loop if they cannot.
@@ -250,11 +265,17 @@ private:
   }
 
   bool addIfFollowed(SpecialisableLoop &specialisable, const TmaLoad &load) {
-    if (!followsCoordinates(load.access))
-      return refuseUnknown(load.staged.load,
-                           "its coordinates depend on tiles or on values in memory");
-    append(specialisable, load);
-    return true;
+    const ScalarSlice before = slice;
+    if (followsCoordinates(load.access)) {
+      append(specialisable, load);
+      return true;
+    }
+    const std::string reason = "its coordinates depend on tiles or on values in memory";
+    Operation *unknown = slice.unknownScalar();
+    if (!choices.mixedTransports || !unknown || !specialisable.loop->isAncestor(unknown))
+      return refuseUnknown(load.staged.load, reason);
+    slice = before; // no later start helps
+    return leaveToConsumers(specialisable, load.staged, load.buffer, reason);
   }
 
   void append(SpecialisableLoop &specialisable, TmaLoad load) {
@@ -272,7 +293,8 @@ private:
       const bool hasMatrices =
           llvm::any_of(specialisable.loads, [](auto &load) { return !load.mma; });
       for (StagedValue vector : vectorsToStage(specialisable.loop, hasMatrices, target))
-        addVector(specialisable, vector);
+        if (!specialisable.copiesDependOn(vector.load))
+          addVector(specialisable, vector);
     }
     findSharedBuffers();
     auto sharesAlike = [](const SpecialisableLoop &a, const SpecialisableLoop &b) {

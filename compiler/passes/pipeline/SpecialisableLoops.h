@@ -7,6 +7,7 @@
 // How:   SpecialisableLoops.cpp states the rules.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/PrefetchLegality.h"
 #include "analysis/ProducerStart.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,6 +31,12 @@ struct SpecialisableLoop {
 
   /// A stage is free one iteration later where the wait for its MMA is deferred.
   int depthOfCopies() const { return inFlight ? depth : ahead + 1; }
+
+  /// Whether the addresses of a copy are computed from what `load` gives.
+  bool copiesDependOn(LoadOp load) const {
+    return llvm::any_of(
+        copies, [&](const CopiedLoad &copy) { return isIndexOf(loop, load, copy.staged.load); });
+  }
 
   /// Of the producer and of the consumers.
   llvm::SmallVector<StagedLoad> stagedLoads() const {
