@@ -155,56 +155,59 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createHoistInvariants());
 }
 
-/// Buffers come before the schedule, which is for loads that go through them and that no producer
-/// has taken over. The expansion leaves pointers of the plain loop that nothing reads any more.
-void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
+/// Operands get buffers; then it is planned how programs are run, and what a producer loads.
+void addProgramPasses(Passes &passes, const Options &options, const Concessions &without) {
   passes.need(createStageOperands({.inPlace = without.operandBuffers}));
-  bool thirdCta = false;
-  const bool buffersValues = passes.allows("buffered-values");
-  bool tmaValues = true, mixedTransports = false;
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
-  if (options.maxRegisters == 0) {   // a limit for one role would bind the other
-    const bool keepsOccupancy =
-        passes.choice("nv-keep-occupancy", "within nv-plan-programs: no producer where more CTAs "
-                                           "share an SM without it");
-    thirdCta = passes.offeredChoice(
-        "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
-                     "scratch that are added cost a third CTA per SM");
-    tmaValues = passes.choice("tma-values", "within nv-specialise-warps: a producer loads tiles "
-                                            "that threads read, too");
-    mixedTransports =
-        passes.offeredChoice("mixed-transports", "within nv-specialise-warps: a producer also "
-                                                 "where consumers copy some tiles by cp.async") &&
-        passes.allows("nv-expand-pipeline"); // which makes the copies
-    passes.add(createPlanPrograms(
-        {.keepsOccupancy = keepsOccupancy,
-         .producer = passes.allows("nv-specialise-warps") && !without.producer,
-         .persistent = passes.allows("nv-make-persistent") && !without.persistence,
-         .streamK = passes.isEnabled("nv-stream-k"),
-         .carriesAccumulators = passes.allows("carried-accumulators"),
-         .thirdCta = thirdCta,
-         .bufferedValues = buffersValues,
-         .tmaValues = tmaValues,
-         .mixedTransports = mixedTransports}));
-    passes.add(createMakePersistent());
-    passes.add(createOrderRaster()); // while program numbers come from one place
-    passes.offer(createStreamK());
-    if (!without.producer)
-      passes.add(createSpecialiseWarps({.thirdCta = thirdCta,
-                                        .bufferedValues = buffersValues,
-                                        .tmaValues = tmaValues,
-                                        .mixedTransports = mixedTransports}));
-  }
+  if (options.maxRegisters != 0)     // a limit for one role would bind the other
+    return;
+  const bool keepsOccupancy =
+      passes.choice("nv-keep-occupancy", "within nv-plan-programs: no producer where more CTAs "
+                                         "share an SM without it");
+  const bool thirdCta = passes.offeredChoice(
+      "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
+                   "scratch that are added cost a third CTA per SM");
+  const bool tmaValues = passes.choice("tma-values", "within nv-specialise-warps: a producer loads "
+                                                     "tiles that threads read, too");
+  const bool mixedTransports =
+      passes.offeredChoice("mixed-transports", "within nv-specialise-warps: a producer also "
+                                               "where consumers copy some tiles by cp.async") &&
+      passes.allows("nv-expand-pipeline"); // which makes the copies
+  const bool buffersValues = passes.allows("buffered-values");
+  passes.add(
+      createPlanPrograms({.keepsOccupancy = keepsOccupancy,
+                          .producer = passes.allows("nv-specialise-warps") && !without.producer,
+                          .persistent = passes.allows("nv-make-persistent") && !without.persistence,
+                          .streamK = passes.isEnabled("nv-stream-k"),
+                          .carriesAccumulators = passes.allows("carried-accumulators"),
+                          .thirdCta = thirdCta,
+                          .bufferedValues = buffersValues,
+                          .tmaValues = tmaValues,
+                          .mixedTransports = mixedTransports}));
+  passes.add(createMakePersistent());
+  passes.add(createOrderRaster()); // while program numbers come from one place
+  passes.offer(createStreamK());
+  if (!without.producer)
+    passes.add(createSpecialiseWarps({.thirdCta = thirdCta,
+                                      .bufferedValues = buffersValues,
+                                      .tmaValues = tmaValues,
+                                      .mixedTransports = mixedTransports}));
+}
+
+/// The schedule is for loads that no producer has taken over. The expansion leaves pointers of the
+/// plain loop that nothing reads any more.
+void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
   const bool carriesAccumulators = passes.choice(
       "carried-accumulators", "within nv-schedule-loops: stages for dots whose wait is deferred "
                               "by one iteration");
   passes.choice("buffered-values", "within nv-schedule-loops: buffers also for tiles that no "
                                    "dot reads as they are");
   if (passes.allows("nv-expand-pipeline")) // it marks what the next one expands
-    passes.add(createScheduleLoops({.carriesAccumulators = carriesAccumulators,
-                                    .fewerBuffers = without.lastStage,
-                                    .thirdCta = thirdCta,
-                                    .bufferedValues = buffersValues}));
+    passes.add(
+        createScheduleLoops({.carriesAccumulators = carriesAccumulators,
+                             .fewerBuffers = without.lastStage,
+                             .thirdCta = options.maxRegisters == 0 && passes.isEnabled("third-cta"),
+                             .bufferedValues = passes.allows("buffered-values")}));
   passes.add(createExpandPipeline());
   passes.need(createExpandLoops());         // the same loops may prefetch into registers, too
   passes.add(createPrefetchLoads());        // of loads that go through no buffer
@@ -259,6 +262,7 @@ std::vector<PassListing> listPasses() {
   Passes passes(*module, options, {});
   addTilePasses(passes);
   addLayoutPasses(passes, {});
+  addProgramPasses(passes, options, {});
   addPipelinePasses(passes, options, {});
   addMemoryPasses(passes, options);
   return passes.listings();
@@ -275,8 +279,10 @@ LogicalResult runGpuPasses(ModuleOp module, const Options &given, const Observe 
   const Options options = withinAbi(given);
   Passes passes(module, options, observe);
   addLayoutPasses(passes, without);
-  if (wanted.stopAfter >= Stage::Pipeline)
+  if (wanted.stopAfter >= Stage::Pipeline) {
+    addProgramPasses(passes, options, without);
     addPipelinePasses(passes, options, without);
+  }
   if (wanted.stopAfter >= Stage::Mma)
     addMemoryPasses(passes, options);
   if (wanted.remarks && wanted.stopAfter >= Stage::Mma)

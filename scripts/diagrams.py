@@ -125,7 +125,7 @@ def middle_end():
     """The passes of the pipeline in order, by the state that they lead to."""
     passes = passes_page.declared(passes_page.TABLE.read_text(encoding="utf-8"))
     stages = passes_page.stages(passes_page.PIPELINE.read_text(encoding="utf-8"), passes)
-    states = ("tile", "layout", "pipeline", "mma")
+    states = ("tile", "layout", "programs", "pipeline", "mma")
     width, gap, top = 250, 40, 20
     parts, x, most = [], 20, 0
     for (function, _, steps), state in zip(stages, states, strict=True):

@@ -37,6 +37,7 @@ OF_MLIR = {
 STAGES = {
     "addTilePasses": ("Tile IR", "Layout-free tile IR is simplified; the CPU runs it."),
     "addLayoutPasses": ("Layouts", ""),
+    "addProgramPasses": ("Programs and the producer", ""),
     "addPipelinePasses": ("Asynchronous copies and MMAs", ""),
     "addMemoryPasses": ("Shared memory", ""),
 }

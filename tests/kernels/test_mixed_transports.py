@@ -204,7 +204,7 @@ def test_padded_rows(device, way, pad):
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize("tiles", [2, 4])
 def test_several_tiles(device, tiles, warps):
-    """A program goes from tile to tile: the copies begin anew in each, the producer goes on."""
+    """A program goes from tile to tile: the copies begin again in each, the producer goes on."""
     compiled = run(device, "plain", 3, tiles=tiles, warps=warps)
     check_transports(compiled, 1, 1)
 

@@ -28,7 +28,7 @@ import pantile.language as tl
 # CHECK: nv.release
 # WITHOUT: warps are not specialised: its addresses are not affine in the indices
 # WITHOUT-NOT: nv.tma_load
-# What the loop writes can be loaded ahead by neither.
+# What the loop writes can be prefetched by neither.
 # WRITTEN: warps are not specialised
 # WRITTEN-NOT: nv.tma_load
 @pantile.jit

@@ -31,9 +31,8 @@ void replaceByBlock(RewriterBase &rewriter, Operation *op, Block *block, ValueRa
 
 void remove(scf::WhileOp loop) {
   IRRewriter rewriter(loop);
-  replaceByBlock(rewriter, loop, loop.getBeforeBody(), loop.getInits(), [](Operation *condition) {
-    return cast<scf::ConditionOp>(condition).getArgs();
-  });
+  replaceByBlock(rewriter, loop, loop.getBeforeBody(), loop.getInits(),
+                 [](Operation *condition) { return cast<scf::ConditionOp>(condition).getArgs(); });
 }
 
 /// Only one branch is reached.
