@@ -35,7 +35,7 @@ bool isNoAliasAtomic(mlir::Operation *op, mlir::Value base);
 /// Whether `load` is indirect (gathered): its addresses depend on values that the loop loads.
 bool isIndirect(mlir::scf::ForOp loop, LoadOp load);
 
-/// Whether these values are those of `index`.
+/// Whether the addresses of `load` depend on what `index`, of the same loop body, loads.
 bool isIndexOf(mlir::scf::ForOp loop, LoadOp index, LoadOp load);
 
 struct PrefetchCopy {

@@ -61,6 +61,8 @@ struct RemoveUnreachablePass : impl::RemoveUnreachableBase<RemoveUnreachablePass
           reached.insert(&region);
     });
     getOperation().walk([&](Operation *op) {
+      if (!reached.contains(op->getParentRegion())) // goes with what is around it
+        return;
       if (auto loop = dyn_cast<scf::WhileOp>(op); loop && !reached.contains(&loop.getAfter()))
         remove(loop);
       else if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -74,12 +76,13 @@ private:
     return state && state->isLive();
   }
 
-  /// Removes the branch that is not reached; none, where both are, or the whole `if` is not.
+  /// Removes the branch that is not reached, if one is not.
   static void removeOneOf(scf::IfOp branch, const llvm::DenseSet<Region *> &reached) {
     Region &then = branch.getThenRegion(), &otherwise = branch.getElseRegion();
-    const bool thenIs = reached.contains(&then);
-    if (otherwise.empty() ? !thenIs : thenIs != reached.contains(&otherwise))
-      removeOther(branch, thenIs ? then : otherwise);
+    if (!reached.contains(&then))
+      removeOther(branch, otherwise);
+    else if (!otherwise.empty() && !reached.contains(&otherwise))
+      removeOther(branch, then);
   }
 };
 } // namespace
