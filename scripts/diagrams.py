@@ -125,7 +125,7 @@ def middle_end():
     """The passes of the pipeline in order, by the state that they lead to."""
     passes = passes_page.declared(passes_page.TABLE.read_text(encoding="utf-8"))
     stages = passes_page.stages(passes_page.PIPELINE.read_text(encoding="utf-8"), passes)
-    states = ("tile", "layout", "programs", "pipeline", "mma")
+    states = ("tile", "layout", None, "pipeline", "mma")  # what `--emit` names
     width, gap, top = 250, 40, 20
     parts, x, most = [], 20, 0
     for (function, _, steps), state in zip(stages, states, strict=True):
@@ -135,11 +135,14 @@ def middle_end():
         more, height = labelled((x, top), width, "work", lines)
         parts += more
         most = max(most, height)
-        ends, state_height = labelled((x, top + height + 24), width, "state", [state])
-        middle = x + width // 2
-        parts += [arrow((middle, top + height), (middle, top + height + 24)), *ends]
+        y = top + height // 2
+        if state:
+            ends, state_height = labelled((x, top + height + 24), width, "state", [state])
+            middle = x + width // 2
+            parts += [arrow((middle, top + height), (middle, top + height + 24)), *ends]
+            y = top + height + 24 + state_height // 2
         if state != states[-1]:
-            parts.append(handed_on((x + width, top + height + 24 + state_height // 2), gap, top))
+            parts.append(handed_on((x + width, y), gap, top))
         x += width + gap
     return picture(x - gap + 20, top + most + 80, "The middle end", parts)
 
