@@ -155,6 +155,32 @@ def weights_of_four_bits(device, R, warps, **options):
     return kernel
 
 
+@triton.jit
+def gathered_kernel(a, b, table, out, K, N, B: tl.constexpr):
+    at = tl.arange(0, B)
+    rows = tl.load(table + at)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        x = tl.load(a + rows[:, None] * K + (k + at)[None, :])
+        acc = tl.dot(x, tl.load(b + (k + at)[:, None] * N + at[None, :]), acc)
+    tl.store(out + at[:, None] * N + at[None, :], acc)
+
+
+def gathered_rows(device, **options):
+    """TMA can load the right operand alone."""
+    block, count = 64, 5
+    a, b = random((block, count * block), "fp16", 27), random((count * block, block), "fp16", 28)
+    table = np.random.default_rng(29).permutation(block).astype(np.int32)
+    out = device.output((block, block), "fp32")
+    kernel = start(
+        gathered_kernel, (1,), *map(device.to, (a, b, table)), out.array, count * block, block, block,
+        num_stages=3, **options,
+    )  # fmt: skip
+    exact = a.astype(np.float64)[table] @ b.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), exact, rtol=1e-3, atol=2e-2)
+    return kernel
+
+
 def scaled_blocks(device, **options):
     """Each dot of a block of K is scaled before it is added; stages leave room for one CTA per SM."""
     M, N, depth, count = 64, 64, 128, 3
@@ -386,6 +412,7 @@ WORKLOADS = [
     sums_of_rounded_dots,
     unpacked_weights,
     weights_for_wgmma,
+    gathered_rows,
     scaled_blocks,
     two_loops,
     product_in_while,
