@@ -371,8 +371,8 @@ class _Chain:
         at = f"{index[axes[0]]}[:, None] * {extents[axes[1]]} + {index[axes[1]]}[None, :]"
         mask = ""
         if "n" in axes and self.column_count:
-            mask = f", mask=(cols < {self.column_count})" + "[:, None]" * (axes[0] == "n")
-            mask += "[None, :]" * (axes[1] == "n")
+            views = [v for axis, v in zip(axes, ("[:, None]", "[None, :]")) if axis == "n"]
+            mask = ", mask=" + " & ".join(f"(cols < {self.column_count}){view}" for view in views)
         value = f"{name}.to(tl.float32)"
         if "m" in axes and "n" in axes and draft.chance(0.6):
             out = draft.output("fp32", size * self.heads)
