@@ -377,6 +377,24 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
       .Default(std::nullopt);
 }
 
+int64_t AffineAnalysis::divisorOf(const Polynomial &polynomial) const {
+  int64_t common = 0;
+  for (const auto &[product, coefficient] : polynomial.products()) {
+    int64_t term = coefficient;
+    for (unsigned leaf : product) {
+      auto arg = dyn_cast<BlockArgument>(leaves[leaf]);
+      auto function = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
+      if (!function)
+        continue;
+      if (auto known =
+              function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility))
+        term *= known.getInt();
+    }
+    common = std::gcd(common, term);
+  }
+  return common == 0 ? 1 << 30 : common;
+}
+
 bool AffineAnalysis::isHostValue(const Polynomial &polynomial) const {
   return polynomial.onlyUses([&](unsigned leaf) { return hostFactorOf(leaves[leaf]).has_value(); });
 }

@@ -74,6 +74,9 @@ public:
   void replaceLeaf(mlir::Value from, mlir::Value to);
   /// True if every leaf is an argument of the kernel, or a quotient of one by a constant.
   bool isHostValue(const Polynomial &polynomial) const;
+  /// A number that divides `polynomial` for all values of its leaves, given the arguments'
+  /// divisibility.
+  int64_t divisorOf(const Polynomial &polynomial) const;
   /// Whether `polynomial` is non-negative if the arguments that are put into `assumed` are.
   /// Divisors are taken to be positive.
   bool isNonNegative(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);

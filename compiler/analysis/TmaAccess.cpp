@@ -56,26 +56,6 @@ constexpr int64_t smallStep = 1 << 16;
 constexpr int64_t wideStep = 1 << 10;
 constexpr int64_t mostCoordinate = std::numeric_limits<int32_t>::max();
 
-/// A number that divides `polynomial` for all values of its leaves, given the arguments'
-/// divisibility.
-int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
-  int64_t common = 0;
-  for (const auto &[product, coefficient] : polynomial.products()) {
-    int64_t term = coefficient;
-    for (unsigned leaf : product) {
-      auto arg = dyn_cast<BlockArgument>(affine.leaf(leaf));
-      auto function = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
-      if (!function)
-        continue;
-      if (auto known =
-              function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility))
-        term *= known.getInt();
-    }
-    common = std::gcd(common, term);
-  }
-  return common == 0 ? 1 << 30 : common;
-}
-
 class AccessBuilder {
 public:
   AccessBuilder(AffineAnalysis &affine, const AxisInfoAnalysis &axes, LoadOp load,
@@ -156,7 +136,7 @@ private:
   }
 
   bool isStride(const Polynomial &stride) {
-    return affine.isHostValue(stride) && divisor(affine, stride) * elementBytes % 16 == 0;
+    return affine.isHostValue(stride) && affine.divisorOf(stride) * elementBytes % 16 == 0;
   }
 
   /// Makes the launch check that a quotient of an argument is a stride. Of an argument itself its
@@ -220,7 +200,7 @@ private:
         return refused("an offset might not fit a coordinate of 32 bits");
     if (access.dims.size() > maxRank)
       return refused("its address has more than five dimensions");
-    if (divisor(affine, access.offset) * elementBytes % 16 != 0)
+    if (affine.divisorOf(access.offset) * elementBytes % 16 != 0)
       return refused("its base is not known to be aligned to 16 bytes");
     return true;
   }
@@ -302,10 +282,10 @@ private:
 
   /// Where the modulus is a multiple of the tile, no tile wraps within itself.
   bool wrapsBetweenTiles(const AffineTile &form, TmaAccess::Dim &dim) {
-    if (form.isChoice || divisor(affine, dim.start) % dim.size != 0)
+    if (form.isChoice || affine.divisorOf(dim.start) % dim.size != 0)
       return false;
     dim.modulus = form.modulus;
-    if (divisor(affine, form.modulus) % dim.size != 0)
+    if (affine.divisorOf(form.modulus) % dim.size != 0)
       access.multiples.push_back({form.modulus, dim.size});
     return true;
   }

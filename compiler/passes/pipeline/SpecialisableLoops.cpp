@@ -265,16 +265,16 @@ private:
   }
 
   bool addIfFollowed(SpecialisableLoop &specialisable, const TmaLoad &load) {
-    const ScalarSlice before = slice;
+    const auto before = choices.mixedTransports ? std::optional(slice) : std::nullopt;
     if (followsCoordinates(load.access)) {
       append(specialisable, load);
       return true;
     }
     const std::string reason = "its coordinates depend on tiles or on values in memory";
     Operation *unknown = slice.unknownScalar();
-    if (!choices.mixedTransports || !unknown || !specialisable.loop->isAncestor(unknown))
+    if (!before || !unknown || !specialisable.loop->isAncestor(unknown))
       return refuseUnknown(load.staged.load, reason);
-    slice = before; // no later start helps
+    slice = *before; // no later start helps
     return leaveToConsumers(specialisable, load.staged, load.buffer, reason);
   }
 
