@@ -170,8 +170,8 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
   const bool tmaValues = passes.choice("tma-values", "within nv-specialise-warps: a producer loads "
                                                      "tiles that threads read, too");
   const bool mixedTransports =
-      passes.offeredChoice("mixed-transports", "within nv-specialise-warps: a producer also "
-                                               "where consumers copy some tiles by cp.async") &&
+      passes.choice("mixed-transports", "within nv-specialise-warps: a producer also where "
+                                        "consumers copy some tiles by cp.async") &&
       passes.allows("nv-expand-pipeline"); // which makes the copies
   const bool buffersValues = passes.allows("buffered-values");
   passes.add(

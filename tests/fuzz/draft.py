@@ -150,9 +150,8 @@ def launch_options(draft):
         options["disabled_passes"] = ",".join(names)
     if draft.chance(0.15):
         options["enabled_passes"] = draft.pick(
-            "nv-stream-k", "third-cta", "nv-tma-stores", "mixed-transports",
-            "mixed-transports,nv-stream-k",
-        )  # fmt: skip
+            "nv-stream-k", "third-cta", "nv-tma-stores"
+        )
     draft.case.options = options
     return options
 

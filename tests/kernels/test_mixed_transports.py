@@ -11,7 +11,7 @@ import pytest
 from device_arrays import random
 
 B = 64
-MIXED = {"enabled_passes": "mixed-transports", "disabled_passes": "nv-keep-occupancy"}
+MIXED = {"disabled_passes": "nv-keep-occupancy"}
 
 
 @triton.jit
@@ -214,7 +214,7 @@ def test_persistent(device, stages):
     """Programs without a loop of their own, as many as several waves of an SM."""
     shape = (3 * B, 7 * B, 3 * B)
     check_transports(run(device, "plain", stages, shape=shape), 1, 1)
-    run(device, "plain", stages, shape=shape, enabled_passes="mixed-transports,nv-stream-k")
+    run(device, "plain", stages, shape=shape, enabled_passes="nv-stream-k")
 
 
 @triton.jit

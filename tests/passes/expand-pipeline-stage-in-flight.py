@@ -1,8 +1,8 @@
 # Copies into the stage of an MMA in flight follow its wait and a barrier: where one stage more would cost the second
 # CTA, and where one less allows a third.
-# RUN: pantilec %s --kernel gathered --signature "*fp16:16,*i32:16,*fp16:16,*fp32:16,i32:16" --num-warps 8 --num-stages 3 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel gathered --signature "*fp16:16,*i32:16,*fp16:16,*fp32:16,i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=ROOM
-# RUN: pantilec %s --kernel decayed --signature "*bf16:16,*bf16:16,*fp32:16,*fp32:16,i32" --num-stages 3 --target sm_90a --no-cache --disable-pass tma-values --disable-pass computed-left --emit pipeline -o - | FileCheck %s --check-prefix=LESS
+# RUN: pantilec %s --kernel gathered --signature "*fp16:16,*i32:16,*fp16:16,*fp32:16,i32:16" --disable-pass mixed-transports --num-warps 8 --num-stages 3 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gathered --signature "*fp16:16,*i32:16,*fp16:16,*fp32:16,i32:16" --disable-pass mixed-transports --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=ROOM
+# RUN: pantilec %s --kernel decayed --signature "*bf16:16,*bf16:16,*fp32:16,*fp32:16,i32" --num-stages 3 --target sm_90a --no-cache --disable-pass tma-values --disable-pass mixed-transports --disable-pass computed-left --emit pipeline -o - | FileCheck %s --check-prefix=LESS
 import pantile
 import pantile.language as tl
 

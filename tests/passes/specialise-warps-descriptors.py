@@ -2,7 +2,7 @@
 # bounds are none of its own.
 # RUN: pantilec %s --kernel matmul --signature "tensordesc<fp16[64,64]>, tensordesc<fp16[64,64]>, *fp32:16, i32, i32" --target sm_90a --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ZERO
-# RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=1 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ONE
+# RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=1 --target sm_90a --no-cache --disable-pass mixed-transports --emit mma -o - | FileCheck %s --check-prefix=ONE
 import pantile
 import pantile.language as tl
 

@@ -1,10 +1,10 @@
 # A producer loads the operand that TMA can load; the consumers gather the rows of the other one.
 # DEFINE: %{run} = pantilec %s --kernel gathered --target sm_90a --no-cache --remarks --emit pipeline -o - --num-stages 3
 # DEFINE: %{arguments} = --signature "*fp16:16,*fp16:16,*fp16:16,*i32:16,i32:16,i32:16"
-# RUN: %{run} %{arguments} --enable-pass mixed-transports -D WAY=0 2>&1 | FileCheck %s
-# RUN: %{run} %{arguments} -D WAY=0 2>&1 | FileCheck %s --check-prefix=WITHOUT
-# RUN: %{run} %{arguments} --enable-pass mixed-transports -D WAY=1 2>&1 | FileCheck %s --check-prefix=WITHOUT
-# RUN: %{run} %{arguments} --enable-pass mixed-transports -D WAY=2 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} %{arguments} -D WAY=0 2>&1 | FileCheck %s
+# RUN: %{run} %{arguments} --disable-pass mixed-transports -D WAY=0 2>&1 | FileCheck %s --check-prefix=WITHOUT
+# RUN: %{run} %{arguments} -D WAY=1 2>&1 | FileCheck %s --check-prefix=WITHOUT
+# RUN: %{run} %{arguments} -D WAY=2 2>&1 | FileCheck %s --check-prefix=WRITTEN
 import pantile
 import pantile.language as tl
 

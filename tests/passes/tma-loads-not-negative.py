@@ -1,5 +1,5 @@
 # A coordinate that is computed by unsigned operations, bits or a choice is not negative where its operands say so: an unsigned minimum, `&` and a rest need one operand that is not, the others both.
-# DEFINE: %{run} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" --target sm_90a --no-cache --remarks --emit pipeline -o %t
+# DEFINE: %{run} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" --target sm_90a --no-cache --disable-pass mixed-transports --remarks --emit pipeline -o %t
 # RUN: %{run} -D WAY=0 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=1 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=2 2>&1 | FileCheck %s --check-prefix=RAISED

@@ -1,6 +1,6 @@
 # Loads that TMA must not do, and loops that must not have a producer: a remark says which rule each breaks.
 # DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32, i32:16
-# DEFINE: %{run} = pantilec %s --no-cache --remarks --emit pipeline -o -
+# DEFINE: %{run} = pantilec %s --no-cache --disable-pass mixed-transports --remarks --emit pipeline -o -
 # RUN: %{run} --kernel plain --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel plain --signature "%{sig}" --num-warps 2 2>&1 | FileCheck %s --check-prefix=FEW
 # RUN: %{run} --kernel wide --signature "%{sig}" -D SIZE=128 --num-warps 32 2>&1 | FileCheck %s --check-prefix=MANY

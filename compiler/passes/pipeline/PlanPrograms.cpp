@@ -14,6 +14,8 @@
 //           must fit into shared memory, and must not cost a CTA per SM.
 //        4. With option `stream-k`, a persistent kernel splits its tiles, wherever that is legal
 //           (StreamKLoop.h).
+//        5. A producer that loads all tiles where the grid is as launched does so in the other program
+//           maps, too; they are refused where consumers would have to copy some.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
@@ -131,6 +133,7 @@ private:
     if (!plan)
       return std::nullopt;
     const MachineModel &machine = machineOf(kernel);
+    mayCopy = llvm::any_of(plan->loops, [](const auto &loop) { return !loop.copies.empty(); });
     withProducer = {.map = map,
                     .producer = true,
                     .sharedBytes = plan->demand.sharedBytes,
@@ -191,12 +194,14 @@ private:
   }
 
   ProducerChoices choices() const {
-    return {options.thirdCta, options.bufferedValues, options.tmaValues, options.mixedTransports};
+    return {options.thirdCta, options.bufferedValues, options.tmaValues,
+            options.mixedTransports && mayCopy};
   }
 
   func::FuncOp kernel;
   const PlanProgramsOptions options;
   Candidate withProducer;
+  bool mayCopy = true; ///< false once a producer loads all tiles, which other program maps keep
 };
 
 struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {

@@ -63,8 +63,8 @@ STEPS = {
         "as it is": {"group": 8},
     },
     "gathered": {
-        "cp.async": {"gathered": True},
-        "mixed transports": {"gathered": True, "enabled_passes": "mixed-transports"},
+        "cp.async": {"gathered": True, "disabled_passes": "mixed-transports"},
+        "mixed transports": {"gathered": True},
     },
     "order": {
         "as numbered": without("nv-order-raster"),
