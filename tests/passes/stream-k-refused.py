@@ -74,7 +74,7 @@ def in_a_loop(a, b, c, stride):
     write(c, total, m, n, stride)
 
 
-# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
+# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # BEGINS-ELSEWHERE-NOT: nv.store_partial
 @pantile.jit
 def begins_elsewhere(a, b, c, stride):
@@ -86,7 +86,7 @@ def begins_elsewhere(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
+# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # SCALES-ITS-SUM-NOT: nv.store_partial
 @pantile.jit
 def scales_its_sum(a, b, c, stride):
@@ -98,7 +98,7 @@ def scales_its_sum(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither an accumulator that begins at zero nor grows by the same amount in each iteration
+# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # GOES-FASTER-NOT: nv.store_partial
 @pantile.jit
 def goes_faster(a, b, c, stride):
@@ -112,7 +112,7 @@ def goes_faster(a, b, c, stride):
     write(c, acc * scale, m, n, stride)
 
 
-# COUNTS: programs are not split over CTAs: more than its accumulator is used after it
+# COUNTS: programs are not split over CTAs: more than its sum is used after it
 # COUNTS-NOT: nv.store_partial
 @pantile.jit
 def counts(a, b, c, stride):
@@ -139,7 +139,7 @@ def keeps_an_operand(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SUMS-IN-HALVES: programs are not split over CTAs: it has no fp32 accumulator that begins at zero
+# SUMS-IN-HALVES: programs are not split over CTAs: its sum is not of fp32
 # SUMS-IN-HALVES-NOT: nv.store_partial
 @pantile.jit
 def sums_in_halves(a, b, c, stride):

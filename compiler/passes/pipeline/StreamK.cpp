@@ -18,6 +18,8 @@
 //        5. Iterations are counted from 0. So no bound of a work range is beyond those of the whole
 //           loop, which may end within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/EngineCycles.h"
+#include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Candidates.h"
@@ -50,7 +52,7 @@ class Splitter {
 public:
   Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
       : kernel(kernel), b(kernel.getContext()), programs(programs), loop(found.loop),
-        mma(found.mma), accumulator(found.accumulator) {}
+        mma(found.mma), sum(found.sum) {}
 
   /// Returns the bytes of a partial tile.
   int64_t run() {
@@ -71,22 +73,20 @@ private:
     return static_cast<int64_t>(std::ceil(cyclesOfPartial / cyclesOfIteration()));
   }
 
-  /// Takes all types to be as fast as fp16.
   double cyclesOfIteration() {
-    const double madsPerCycle = machineOf(kernel).perCycle.fp16 / 2;
-    auto shape = cast<RankedTensorType>(mma.getResult().getType()).getShape();
-    auto right = cast<nv::BufferType>(mma.getRhs().getType()).getShape();
-    return static_cast<double>(shape[0] * shape[1] * right[0]) / madsPerCycle;
+    return static_cast<double>(std::max<int64_t>(busiestEngine(loop, {}).cycles, 1));
   }
 
   /// How many iterations before the end the first partial tile is loaded, which hides its latency; 0
-  /// where registers do not hold it next to the accumulator.
+  /// where registers do not hold it next to the sum and the MMA's result.
   int64_t iterationsAhead() {
     auto target = Target::parse(moduleTarget(kernel));
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
-    const int64_t needed =
-        2 * registersOf(mma.getResult()) + budget.machine.registers.overheadOfLoop;
+    const bool isAccumulator = carriedAccumulatorOf(mma) == loop.getRegionIterArg(sum);
+    const int64_t needed = 2 * registersOf(loop.getRegionIterArg(sum)) +
+                           (isAccumulator ? 0 : registersOf(mma.getResult())) +
+                           budget.machine.registers.overheadOfLoop;
     const int64_t most = budget.machine.registers.maxOfConsumer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(
@@ -108,7 +108,7 @@ private:
 
   void split() {
     Location loc = programs.getLoc();
-    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(accumulator).getType());
+    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(sum).getType());
     bytes = 4 * int64_t(layoutOf(tile).numRegs()) * 32 * moduleInt(kernel, names::numWarps, 4);
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
@@ -141,43 +141,43 @@ private:
     return first;
   }
 
-  /// The accumulator after a work unit, and the first CTA whose partial tile it lacks.
-  struct Sum {
+  /// The sum after a work unit, and the first CTA whose partial tile it lacks.
+  struct Partial {
     Value sofar, peer;
   };
 
-  /// Runs the loop over a work unit. Where registers hold a partial tile next to the accumulator, a
+  /// Runs the loop over a work unit. Where registers hold a partial tile, too, a
   /// second loop runs the last iterations while the first partial tile is loaded.
-  Sum iterate(const WorkRange &s, const WorkUnit &r) {
+  Partial iterate(const WorkRange &s, const WorkUnit &r) {
     const int64_t ahead = iterationsAhead();
     scf::ForOp tail = ahead ? loop.clone() : scf::ForOp();
     b.setInsertionPoint(loop);
     Location loc = loop.getLoc();
     Numbers n(b, loc);
     Value reduces = n.both(n.less(n.of(0), r.first), n.equal(r.last, s.iterations));
-    Value peer = n.pick(reduces, firstPeer, s.cta), sum = loop.getResult(accumulator);
+    Value peer = n.pick(reduces, firstPeer, s.cta), sofar = loop.getResult(sum);
     Value late = n.max(n.sub(r.last, n.of(ahead)), r.first);
     Value middle = n.max(n.pick(reduces, late, r.last), n.of(0)); // as coordinates must be
     narrow(loop, r.first, tail ? middle : r.last);
     b.setInsertionPointAfter(loop);
     nv::AwaitPartialsOp::create(b, loc, reduces);
     if (!tail)
-      return {sum, peer};
-    Value part = nv::LoadPartialOp::create(b, loc, sum.getType(), peer, reduces);
+      return {sofar, peer};
+    Value part = nv::LoadPartialOp::create(b, loc, sofar.getType(), peer, reduces);
     Value next = n.add(peer, s.cycles);
     b.insert(tail);
     narrow(tail, middle, r.last);
-    tail.getInitArgsMutable()[accumulator].assign(sum);
+    tail.getInitArgsMutable()[sum].assign(sofar);
     b.setInsertionPointAfter(tail);
-    return {addIf(reduces, tail.getResult(accumulator), part), next};
+    return {addIf(reduces, tail.getResult(sum), part), next};
   }
 
-  Value addIf(Value condition, Value sum, Value part) {
+  Value addIf(Value condition, Value sofar, Value part) {
     Location loc = loop.getLoc();
-    auto branch = scf::IfOp::create(b, loc, sum.getType(), condition, /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, loc, sofar.getType(), condition, /*withElseRegion=*/true);
     OpBuilder then = branch.getThenBodyBuilder(), otherwise = branch.getElseBodyBuilder();
-    scf::YieldOp::create(then, loc, Value(arith::AddFOp::create(then, loc, sum, part)));
-    scf::YieldOp::create(otherwise, loc, sum);
+    scf::YieldOp::create(then, loc, Value(arith::AddFOp::create(then, loc, sofar, part)));
+    scf::YieldOp::create(otherwise, loc, sofar);
     return branch.getResult(0);
   }
 
@@ -186,7 +186,7 @@ private:
     b.setInsertionPoint(part);
     Numbers n(b, part.getLoc());
     for (unsigned i = 0; i < part.getNumRegionIterArgs(); ++i)
-      if (i != accumulator)
+      if (i != sum)
         part.getInitArgsMutable()[i].assign(
             advanced(part.getInitArgs()[i], advanceOf(part, i), first));
     countIterations(part);
@@ -235,15 +235,15 @@ private:
       times = SplatOp::create(b, loc, wideType, times);
     if (type != wideType)
       step = arith::ExtSIOp::create(b, loc, wideType, step);
-    Value sum = arith::MulIOp::create(b, loc, step, times);
+    Value offset = arith::MulIOp::create(b, loc, step, times);
     if (wide.isInteger(64) && isa<PtrType>(elementTypeOf(value.getType())))
-      return AddPtrOp::create(b, loc, value.getType(), value, sum);
-    return arith::AddIOp::create(b, loc, value, sum);
+      return AddPtrOp::create(b, loc, value.getType(), value, offset);
+    return arith::AddIOp::create(b, loc, value, offset);
   }
 
   /// After the loop: reduces the partial tiles and runs the epilogue in the CTA that has the tile's last
   /// iteration; stores a partial tile in others.
-  void finish(const WorkRange &s, const WorkUnit &r, Operation *end, const Sum &found) {
+  void finish(const WorkRange &s, const WorkUnit &r, Operation *end, const Partial &found) {
     Location loc = loop.getLoc();
     SmallVector<Operation *> rest;
     for (Operation *op = &*b.getInsertionPoint(); op != end; op = op->getNextNode())
@@ -262,7 +262,7 @@ private:
         });
     for (Operation *op : rest)
       op->moveBefore(whole);
-    loop.getResult(accumulator).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
+    loop.getResult(sum).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
       return branch.getThenRegion().isAncestor(use.getOwner()->getParentRegion()) &&
              use.getOwner() != adds;
     });
@@ -272,7 +272,7 @@ private:
   OpBuilder b;
   scf::ForOp programs, loop;
   nv::AsyncMmaOpInterface mma;
-  const unsigned accumulator;
+  const unsigned sum;
   Value firstPeer;
   int64_t bytes = 0;
 };

@@ -3,10 +3,11 @@
 // Gives: findStreamKLoop, planStreamK, advanceOf.
 // How:   1. The kernel has one MMA, and its loop is a part of the program itself. 2. The number of
 //        iterations fits a signed integer of 32 bits, and is the same for all programs. 3. Several
-//        CTAs may run what precedes the loop. 4. The loop carries one fp32 accumulator, which
-//        begins at zero, so that partial tiles add up to it. Everything else that it carries grows by
-//        the same amount in each iteration and is not used after the loop, so that each work range
-//        can begin with its value. 5. An iteration has no effect but to load and to multiply. 6. TMA
+//        CTAs may run what precedes the loop. 4. The loop carries one sum in fp32, which begins at
+//        zero, so that partial tiles add up to it: the accumulator of the MMA, or a tile that each
+//        iteration adds to and does not use else. Everything else that it carries grows by the same
+//        amount in each iteration and is not used after the loop, so that each work range can begin
+//        with its value. 5. An iteration has no effect but to load and to multiply. 6. TMA
 //        can load for each work range. What its coordinates are then, and how much is known of them,
 //        follows from the loop's counter, which is begin + number * step of an iteration's number
 //        (AffineAnalysis::countIterationsOf).
@@ -35,7 +36,7 @@ public:
       : kernel(kernel), body(programBody(kernel)), refusal(refusal) {}
 
   std::optional<StreamKLoop> find() {
-    if (!findLoop() || !mayRunTwice() || !carriesOneAccumulator() || !isFreeOfEffects())
+    if (!findLoop() || !mayRunTwice() || !carriesOneSum() || !isFreeOfEffects())
       return std::nullopt;
     return found;
   }
@@ -96,29 +97,37 @@ private:
     return areCommon;
   }
 
-  bool isAccumulator(unsigned index) {
-    return carriedAccumulatorOf(found.mma) == found.loop.getRegionIterArg(index) &&
-           matchPattern(found.loop.getInitArgs()[index], m_AnyZeroFloat());
+  /// Whether each iteration adds to value `index`, and nothing else depends on it.
+  bool isSum(unsigned index) {
+    scf::ForOp loop = found.loop;
+    BlockArgument sofar = loop.getRegionIterArg(index);
+    if (!matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat()))
+      return false;
+    if (carriedAccumulatorOf(found.mma) == sofar)
+      return true;
+    auto next = loop.getYieldedValues()[index].getDefiningOp<arith::AddFOp>();
+    return isa<RankedTensorType>(sofar.getType()) && next && next->hasOneUse() &&
+           sofar.hasOneUse() && *sofar.user_begin() == next;
   }
 
-  bool carriesOneAccumulator() {
+  bool carriesOneSum() {
     scf::ForOp loop = found.loop;
-    std::optional<unsigned> accumulator;
+    SmallVector<unsigned> sums;
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-      if (isAccumulator(i))
-        accumulator = i;
+      if (isSum(i))
+        sums.push_back(i);
       else if (!advanceOf(loop, i))
         return refuse(loop,
-                      "a value that it carries is neither an accumulator that begins at zero nor "
-                      "grows by the same amount in each iteration",
+                      "a value that it carries is neither a sum that begins at zero nor grows by "
+                      "the same amount in each iteration",
                       loop.getYieldedValues()[i].getDefiningOp());
       else if (!loop.getResult(i).use_empty())
-        return refuse(loop, "more than its accumulator is used after it",
-                      *loop.getResult(i).user_begin());
-    if (!accumulator || !elementTypeOf(loop.getRegionIterArg(*accumulator).getType()).isF32())
-      return refuse(loop, "it has no fp32 accumulator that begins at zero");
-    found.accumulator = *accumulator;
-    return true;
+        return refuse(loop, "more than its sum is used after it", *loop.getResult(i).user_begin());
+    if (sums.size() != 1)
+      return refuse(loop, "it carries " + Twine(sums.size()) + " sums that begin at zero, not one");
+    found.sum = sums[0];
+    return elementTypeOf(loop.getRegionIterArg(found.sum).getType()).isF32() ||
+           refuse(loop, "its sum is not of fp32");
   }
 
   bool isFreeOfEffects() {

@@ -14,7 +14,7 @@ namespace pantile {
 struct StreamKLoop {
   mlir::scf::ForOp loop;
   nv::AsyncMmaOpInterface mma;
-  unsigned accumulator = 0; ///< which of the values that the loop carries it is
+  unsigned sum = 0; ///< which of the values that the loop carries is its sum
 };
 
 /// The loop of `kernel` that obeys the rules, but for those of TMA.

@@ -1,0 +1,141 @@
+"""GEMMs that stream-K splits although each iteration adds more to the sum than its dot alone.
+
+Scales of rows and columns for each block of K, packed weights, gathered rows. Results against
+float64; on Hopper the bits show that tiles were split, and are the same each time.
+"""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from device_arrays import random
+
+SPLIT = {"enabled_passes": "nv-stream-k"}
+B = 64
+
+
+@triton.jit
+def scaled(
+    a, b, row_scales, column_scales, table, c, M, N, K, WAY: tl.constexpr, B: tl.constexpr
+):  # fmt: skip
+    """The sum over blocks of K of dots times the scales of that block, plus what WAY says."""
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    columns = tl.program_id(1) * B + tl.arange(0, B)
+    within = tl.arange(0, B)
+    taken = rows
+    if WAY == "gathered":
+        taken = tl.load(table + rows, mask=rows < M, other=0)
+    acc = tl.zeros((B, B), tl.float32)
+    peak = tl.zeros((B, B), tl.float32)
+    for block in range(0, tl.cdiv(K, B)):
+        k = block * B + within
+        mask = (rows < M)[:, None] & (k < K)[None, :]
+        x = tl.load(a + taken[:, None] * K + k[None, :], mask=mask, other=0.0)
+        y = tl.load(b + k[:, None] * N + columns[None, :], mask=(k < K)[:, None], other=0.0)
+        r = tl.load(row_scales + rows * tl.cdiv(K, B) + block, mask=rows < M, other=0.0)
+        s = tl.load(column_scales + block * N + columns)
+        part = tl.dot(x, y) * r[:, None] * s[None, :]
+        if WAY == "on the left":
+            acc = part + acc
+        elif WAY == "two summands":
+            acc = acc + (part + s[None, :])
+        elif WAY == "two additions":
+            acc = (acc + part) + s[None, :]
+        elif WAY == "subtracted":
+            acc = acc - part
+        elif WAY == "twice":
+            acc += acc * 0.25 + part
+        elif WAY == "watched":
+            acc += part
+            peak = tl.maximum(peak, acc)
+        else:
+            acc += part
+    inside = (rows < M)[:, None] & (columns < N)[None, :]
+    tl.store(c + rows[:, None] * N + columns[None, :], acc + peak, mask=inside)
+
+
+def expected_of(way, a, b, row_scales, column_scales):
+    a, b, r, s = (x.astype(np.float64) for x in (a, b, row_scales, column_scales))
+    acc, peak = np.zeros((len(a), b.shape[1])), np.zeros((len(a), b.shape[1]))
+    for block in range(r.shape[1]):
+        at = slice(block * B, (block + 1) * B)
+        part = a[:, at] @ b[at] * r[:, block, None] * s[block]
+        if way.startswith("two"):
+            part = part + s[block]
+        if way == "twice":
+            acc *= 1.25
+        acc = acc - part if way == "subtracted" else acc + part
+        peak = np.maximum(peak, acc)
+    return acc + peak if way == "watched" else acc
+
+
+SPLITTABLE = ["plain", "on the left", "two summands", "gathered"]
+
+
+@pytest.mark.parametrize("shape", [(128, 128, 2560), (320, 64, 4880), (60, 64, 6400)])
+@pytest.mark.parametrize("way", [*SPLITTABLE, "two additions", "subtracted", "twice", "watched"])
+def test_scaled_sums(device, way, shape):
+    M, N, K = shape
+    blocks = -(-K // B)
+    blocks = blocks // 8 if way == "twice" else blocks  # it grows by a quarter each time
+    K = min(K, blocks * B)
+    a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
+    scales = random((M, blocks), "fp32", 3), random((blocks, N), "fp32", 4)
+    table = np.random.default_rng(5).permutation(M).astype(np.int32)
+    results = []
+    for options in (SPLIT, SPLIT, {}):
+        out = device.output((M, N), "fp32")
+        kernel = scaled[(triton.cdiv(M, B), triton.cdiv(N, B))](
+            *map(device.to, (a, b, *scales, table)), out.array, M, N, K, way, B,
+            num_stages=3, num_warps=4, **options,
+        )  # fmt: skip
+        results.append(out.numpy())
+    wide = expected_of(way, a[table] if way == "gathered" else a, b, *scales)
+    for result in results:
+        np.testing.assert_allclose(result, wide, rtol=2e-3, atol=2e-2 * np.sqrt(K / 64))
+    np.testing.assert_array_equal(results[0], results[1])
+    if device.name == "emulated" and device.arch == 90 and way in SPLITTABLE:
+        assert (results[0] != results[2]).any(), [r.message for r in kernel.remarks]
+    if device.arch and way not in (*SPLITTABLE, "two additions"):
+        np.testing.assert_array_equal(results[0], results[2])
+
+
+@triton.jit
+def unpacked(a, b, scales, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Two signed weights of 4 bits a byte, row 2i in the low ones; a scale for each BK rows."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    half = tl.arange(0, BK // 2)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        x = tl.load(a + rows[:, None] * K + k[None, :], mask=(rows < M)[:, None], other=0.0)
+        packed = tl.load(b + (start // 2 + half)[:, None] * N + columns[None, :])
+        low, high = (packed << 4).to(tl.int8) >> 4, packed.to(tl.int8) >> 4
+        both = tl.join(low.to(x.dtype), high.to(x.dtype))
+        y = tl.reshape(tl.permute(both, (0, 2, 1)), (BK, BN))
+        acc += tl.dot(x, y) * tl.load(scales + start // BK * N + columns)[None, :]
+    at = rows[:, None] * N + columns[None, :]
+    tl.store(c + at, acc, mask=(rows < M)[:, None] & (columns < N)[None, :])
+
+
+@pytest.mark.parametrize("enabled", ["nv-stream-k", "nv-stream-k,computed-operands"])
+@pytest.mark.parametrize("block", [(16, 64), (64, 64), (32, 128)])
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_unpacked_weights(device, dtype, block, enabled):
+    M, N, K, BK = 24, 128, 6400, 128
+    a, q = random((M, K), dtype, 6), random((K, N), "i8", 7, low=-8, high=8)
+    scales, bits = random((K // BK, N), "fp32", 8), q.view(np.uint8) & 15
+    results = []
+    for options in ({"enabled_passes": enabled}, {}):
+        out = device.output((M, N), "fp32")
+        unpacked[(triton.cdiv(M, block[0]), triton.cdiv(N, block[1]))](
+            device.to(a), device.to(bits[::2] | (bits[1::2] << 4)), device.to(scales), out.array,
+            M, N, K, *block, BK, num_stages=3, num_warps=4, **options,
+        )  # fmt: skip
+        results.append(out.numpy())
+    wide = a.astype(np.float64) @ (q * scales.astype(np.float64).repeat(BK, 0))
+    for result in results:
+        np.testing.assert_allclose(result, wide, rtol=1e-4, atol=1e-4 * np.sqrt(K))
+    if device.name == "emulated" and device.arch == 90:
+        assert (results[0] != results[1]).any()
