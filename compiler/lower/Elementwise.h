@@ -47,7 +47,12 @@ llvm::Value *logarithm(Lowering &l, llvm::Value *x, bool isBinary);
 llvm::Value *widenFloat8(Lowering &l, llvm::Value *byte, mlir::Type element, llvm::Type *to);
 bool isFloat8(mlir::Type type);
 
+/// Floats rounded to nearest even to a narrower type `to`.
+Values narrowFloats(Lowering &l, ValueList values, mlir::Type to);
+
 /// Signed quotients and remainders.
 void addDivisions(Handlers &);
+/// Integers to floats.
+void addIntToFloats(Handlers &);
 
 } // namespace pantile::lower

@@ -164,8 +164,9 @@ Values narrowPairs(Lowering &l, ValueList values, llvm::Type *to) {
   return result;
 }
 
-/// Rounded to nearest even.
-Values narrowFloats(Lowering &l, ValueList values, Type to) {
+} // namespace
+
+Values lower::narrowFloats(Lowering &l, ValueList values, Type to) {
   auto &b = l.b;
   const bool fromDouble = values[0]->getType()->isDoubleTy();
   Values result;
@@ -188,6 +189,7 @@ Values narrowFloats(Lowering &l, ValueList values, Type to) {
   return result;
 }
 
+namespace {
 /// `rounded` is `value` rounded to nearest; where its magnitude is larger, the previous code.
 llvm::Value *towardZero(Lowering &l, llvm::Value *value, llvm::Value *rounded, Type to) {
   auto &b = l.b;
@@ -217,67 +219,6 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
   h.add<Op>([](Lowering &l, Operation *op) {
     llvm::Type *to = l.type(elementTypeOf(op->getResult(0).getType()));
     return mapElements(l, op, [&](ValueList v) { return l.b.CreateCast(opcode, v[0], to); });
-  });
-}
-
-/// Bytes to 16-bit floats in pairs: one conversion instruction takes as long as eight of these
-/// operations. With a byte b as the low bits of 2^k, whose last place is 1, the number is 2^k + b,
-/// and 2^k is subtracted. Halves have 8 such bits; signed bytes are biased by 128. bf16 has 7; the
-/// sign's 128 is in the number that is subtracted, and unsigned bytes are 128 more than signed ones.
-Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to) {
-  auto &b = l.b;
-  constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43434343;
-  auto *pair = llvm::FixedVectorType::get(to, 2);
-  auto floats = [&](llvm::Value *bits) { return b.CreateBitCast(bits, pair); };
-  auto difference = [&](llvm::Value *word, uint32_t selector) -> llvm::Value * {
-    llvm::Value *upper = b.getInt32(to->isHalfTy() ? halfOf1024 : bf16Of128);
-    llvm::Value *spread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_prmt,
-                                            {word, upper, b.getInt32(selector)});
-    if (to->isHalfTy())
-      return b.CreateFSub(floats(spread),
-                          llvm::ConstantFP::get(pair, isSigned ? 1024.0 + 128.0 : 1024.0));
-    llvm::Value *number = b.CreateFSub(floats(b.CreateAnd(spread, 0xff7fff7f)),
-                                       floats(b.CreateAnd(spread, 0xff80ff80)));
-    return isSigned ? number : b.CreateFAdd(number, llvm::ConstantFP::get(pair, 128.0));
-  };
-  Values result;
-  for (size_t i = 0; i < bytes.size(); i += 4) {
-    const size_t count = std::min<size_t>(4, bytes.size() - i);
-    llvm::Value *word = b.CreateZExt(l.pack(bytes.slice(i, count), 8)[0], b.getInt32Ty());
-    if (to->isHalfTy() == isSigned)
-      word = b.CreateXor(word, signs);
-    for (size_t j = 0; j < count; j += 2) {
-      llvm::Value *both = difference(word, j == 0 ? 0x4140 : 0x4342);
-      for (uint64_t n : {0, 1})
-        result.push_back(b.CreateExtractElement(both, n));
-    }
-  }
-  return result;
-}
-
-bool convertsInPairs(Lowering &l, ValueList values, Type to) {
-  return values.size() > 1 && values[0]->getType()->isIntegerTy(8) &&
-         (to.isF16() || (to.isBF16() && l.target.hasBf16Arithmetic())) &&
-         !llvm::all_of(values, llvm::IsaPred<llvm::Constant>);
-}
-
-/// Rounds once: through fp64, in which most integers are exact, where there is no conversion.
-template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Handlers &h) {
-  h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
-    const Type to = elementTypeOf(op->getResult(0).getType());
-    const bool viaDouble = isFloat8(to) || (to.isBF16() && !l.target.hasBf16Arithmetic());
-    llvm::Type *type = viaDouble ? l.b.getDoubleTy() : l.type(to);
-    const Values values = withoutPoison(l.get(op->getOperand(0)));
-    constexpr bool isSigned = opcode == llvm::Instruction::SIToFP;
-    if (convertsInPairs(l, values, to)) {
-      l.set(op->getResult(0), bytesToFloats(l, values, isSigned, type));
-      return success();
-    }
-    Values result;
-    for (llvm::Value *value : values)
-      result.push_back(l.b.CreateCast(opcode, value, type));
-    l.set(op->getResult(0), viaDouble ? narrowFloats(l, result, to) : result);
-    return success();
   });
 }
 
@@ -316,8 +257,6 @@ void lower::addCasts(Handlers &h) {
   addCast<arith::ExtSIOp, I::SExt>(h);
   addCast<arith::ExtUIOp, I::ZExt>(h);
   addCast<arith::TruncIOp, I::Trunc>(h);
-  addIntToFloat<arith::SIToFPOp, I::SIToFP>(h);
-  addIntToFloat<arith::UIToFPOp, I::UIToFP>(h);
   addFloatToInt<arith::FPToSIOp, I::FPToSI>(h);
   addFloatToInt<arith::FPToUIOp, I::FPToUI>(h);
   h.add<arith::BitcastOp>(lowerBitcast);

@@ -303,6 +303,7 @@ void addIntegers(Handlers &h) {
   addWrapping<arith::MulIOp, I::Mul>(h);
   addBinary<arith::DivUIOp>(h, binary<I::UDiv>);
   addDivisions(h);
+  addIntToFloats(h);
   addBinary<arith::RemUIOp>(h, binary<I::URem>);
   addBinary<arith::CeilDivUIOp>(h, ceilDivU);
   addBinary<arith::CeilDivSIOp>(h, roundedDivS<true>);
