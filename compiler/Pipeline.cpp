@@ -125,6 +125,7 @@ void addTilePasses(Passes &passes) {
   passes.add(createHoistInvariants());
   passes.add(createCountLoops());      // of conditions that compute nothing any more
   passes.add(createCountIterations()); // of those that have further exits
+  passes.add(createCountFromZero());
 }
 
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the

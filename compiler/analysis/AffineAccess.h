@@ -59,7 +59,8 @@ class AffineAnalysis {
 public:
   /// Gives the forms that there are once `loop`, whose step is a positive constant, counts its iterations
   /// and runs over some of them. Of their numbers no more is known than that they are not negative
-  /// and have the counter's type. To be called before all else.
+  /// and have the counter's type; of those of a loop from 0 by 1, which it has already counted, what
+  /// its end says, too. To be called before all else.
   void countIterationsOf(mlir::scf::ForOp loop);
   std::optional<CountedLoop> countedLoop() const { return counted; }
 

@@ -139,7 +139,8 @@ std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_
   };
   if (isKernelArgument(value))
     return Polynomial(factor) * Polynomial::of(leafOf(value));
-  if (isCounterOfCounted(value))
+  const bool isCounter = isCounterOfCounted(value);
+  if (isCounter && (counted->counter != counted->number || counted->step != 1))
     return std::nullopt;
   if (auto arg = dyn_cast<BlockArgument>(value)) { // counts up to an end that is positive then
     Value end = cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound();
@@ -157,11 +158,11 @@ std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_
   }
   if (auto rest = dyn_cast<arith::RemSIOp>(op))
     return either(rest.getRhs(), rest.getLhs());
-  if (auto quotient = dyn_cast<arith::DivSIOp>(op)) {
-    const int64_t by = constantOf(quotient.getRhs()).value_or(1);
+  if (isa<arith::DivSIOp, arith::DivUIOp>(op)) {
+    const int64_t by = constantOf(op->getOperand(1)).value_or(1);
     const int64_t scaled = by > 0 ? llvm::divideCeil(factor, by) : factor;
-    auto bound = times(quotient.getLhs(), scaled);
-    return bound ? bound : upperBound(quotient.getLhs(), scaled, assumed);
+    auto bound = times(op->getOperand(0), scaled);
+    return bound ? bound : upperBound(op->getOperand(0), scaled, assumed);
   }
   return std::nullopt;
 }

@@ -34,6 +34,16 @@ def CountIterations : Pass<"tile-count-iterations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def CountFromZero : Pass<"tile-count-from-zero", "::mlir::ModuleOp"> {
+  let summary = "Number the iterations of loops whose pointers advance by no multiple of the loop's step";
+  let description = [{
+    A loop over `range(0, K, 128)` that advances a pointer by 64, such as to packed weights of 4 bits, becomes one over the numbers of its iterations. What it
+    advances is then affine in the counter, so that TMA can load it. The step must be a constant of at least 2, and the first counter one that is not negative.
+    Without it a producer loads less of such loops, or nothing.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def OrderMemory : Pass<"tile-order-memory", "::mlir::ModuleOp"> {
   let summary = "Insert barriers between dependent accesses to global memory within a program";
   let description = [{

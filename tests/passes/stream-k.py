@@ -2,7 +2,7 @@
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
 # DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
 # DEFINE: %{splits} = %{has} BYTES && %{has} PRODUCER && %{has} HELPER && %{has} EARLY && %{has} ADDED && %{has} REDUCED && %{has} GIVEN
-# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o %t && %{splits}
+# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o %t && %{splits} && %{has} MEETS
 # RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o %t && %{splits}
 # RUN: %{run} --kernel by_pointers --emit pipeline -o - | FileCheck %s --check-prefix=OFF
 # RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
@@ -20,12 +20,17 @@ K: tl.constexpr = 64
 # The producer loads the iterations of its work range, in two loops: the second has the last ones.
 # PRODUCER: nv.producer
 # PRODUCER: nv.work_range
-# PRODUCER: scf.for {{.*}} to %[[MIDDLE:[^ ]+]] step {{.*}} iter_args(%{{[^ ]+}} = %arg
+# PRODUCER: scf.for {{.*}} step {{.*}} iter_args(%{{[^ ]+}} = %arg
 # PRODUCER: nv.tma_load
-# PRODUCER: scf.for %{{[^ ]+}} = %[[MIDDLE]] to
+# PRODUCER: scf.for %{{[^ ]+}} = %
 # PRODUCER: nv.tma_load
 # PRODUCER-NOT: nv.store_partial
 # PRODUCER: nv.work_range
+
+# The second begins where the first ends.
+# MEETS: nv.work_range
+# MEETS: scf.for {{.*}} to %[[MIDDLE:[^ ]+]] step {{.*}} iter_args(%{{[^ ]+}} = %arg
+# MEETS: scf.for %{{[^ ]+}} = %[[MIDDLE]] to
 
 # The helper warp works next to the producer, once per CTA: before the loops.
 # HELPER: nv.producer

@@ -73,8 +73,11 @@ private:
     return static_cast<int64_t>(std::ceil(cyclesOfPartial / cyclesOfIteration()));
   }
 
+  /// The CTAs of an SM share its engines.
   double cyclesOfIteration() {
-    return static_cast<double>(std::max<int64_t>(busiestEngine(loop, {}).cycles, 1));
+    const nv::CandidateAttr chosen = chosenCandidate(kernel);
+    const int64_t ctas = chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
+    return static_cast<double>(ctas * std::max<int64_t>(busiestEngine(loop, {}).cycles, 1));
   }
 
   /// How many iterations before the end the first partial tile is loaded, which hides its latency; 0
@@ -190,10 +193,16 @@ private:
         part.getInitArgsMutable()[i].assign(
             advanced(part.getInitArgs()[i], advanceOf(part, i), first));
     countIterations(part);
+    if (countsFromZero(part)) // to an end that says what bounds the counter
+      last = n.min(part.getUpperBound(), last);
     part.setLowerBound(first);
     part.setUpperBound(last);
     part.setStep(n.of(1));
     part.setUnsignedCmp(false);
+  }
+
+  static bool countsFromZero(scf::ForOp part) {
+    return matchPattern(part.getLowerBound(), m_Zero()) && matchPattern(part.getStep(), m_One());
   }
 
   /// Makes the counter of `part` the number of the iteration. A promise about the counter that it had

@@ -40,6 +40,7 @@ class BlockScaledFp8(Row):
             tiles(128, 256, 128, 8, 3),
         ]
         self.configs = few if m <= 128 else many
+        self.own = [{**c, "enabled_passes": "nv-stream-k"} for c in self.configs]
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
@@ -176,12 +177,13 @@ class Int4Weights(Row):
         some = [tiles(64, 64, 128, 4, 4), tiles(64, 128, 128, 4, 4), tiles(32, 64, 128, 4, 4)]
         many = [tiles(128, 128, 128, 8, 3), tiles(64, 128, 128, 4, 3), tiles(128, 64, 128, 4, 3)]
         self.configs = few if m <= 16 else few + some if m <= 64 else many
-        self.own = self.computed(few if m <= 64 else [])
+        self.own = self.computed(self.configs)
 
     @staticmethod
     def computed(configs):
-        """With weights that are unpacked in the layout of their MMA."""
-        return [{**c, "enabled_passes": "computed-operands"} for c in configs]
+        """With weights that are unpacked in the layout of their MMA, or with tiles that are split, or both."""
+        choices = ("computed-operands", "nv-stream-k", "computed-operands,nv-stream-k")
+        return [{**c, "enabled_passes": names} for c in configs for names in choices]
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
@@ -220,7 +222,7 @@ class Mxfp4Weights(Int4Weights):
         super().__init__(m, n, k)
         self.title = f"mxfp4 weights, M={m} N={n} K={k}"
         self.bytes = 2 * m * (n + k) + n * k // 2 + n * k // 32
-        few = [c for c in self.configs if c["BLOCK_M"] == 16]
+        few = self.configs
         self.configs = [{**c, "by_hand": hand} for c in self.configs for hand in (False, True)]
         self.own = self.computed({**c, "by_hand": False} for c in few)
 
