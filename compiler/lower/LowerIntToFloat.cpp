@@ -45,16 +45,18 @@ public:
 
   int bits() const { return type->isHalfTy() ? 10 : 7; }
 
-  /// Integers of 16 or 32 bits.
+  /// Integers of 16 or 32 bits: the sum 2^k + v + b is computed in integers, which may be one
+  /// operation with what computes v.
   Values ofIntegers(ValueList values, Biased biased) {
+    auto bits = [&](llvm::Value *value) {
+      llvm::Value *wide = b.CreateZExtOrTrunc(value, b.getInt32Ty());
+      return b.CreateAdd(wide, b.getInt32((upper() << 8) + biased.bias));
+    };
     Values result;
     for (size_t i = 0; i < values.size(); i += 2) {
-      llvm::Value *first = low(values[i]),
-                  *second = low(values[std::min(i + 1, values.size() - 1)]);
+      llvm::Value *first = bits(values[i]),
+                  *second = bits(values[std::min(i + 1, values.size() - 1)]);
       llvm::Value *both = permute(first, second, lowerHalves);
-      if (biased.bias)
-        both = b.CreateAnd(both, twice(biased.mask));
-      both = b.CreateXor(both, twice(biased.bias | upper() << 8));
       append(result, less(both, power() + biased.bias), values.size());
     }
     return result;
@@ -89,7 +91,6 @@ private:
   /// The upper byte of 2^k.
   uint32_t upper() const { return type->isHalfTy() ? 0x64 : 0x43; }
 
-  llvm::Value *low(llvm::Value *value) { return b.CreateZExtOrTrunc(value, b.getInt32Ty()); }
   llvm::Value *floats(llvm::Value *both) { return b.CreateBitCast(both, pair); }
   llvm::Value *less(llvm::Value *both, uint32_t number) {
     return b.CreateFSub(floats(both), llvm::ConstantFP::get(pair, number));
