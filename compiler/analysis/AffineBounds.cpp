@@ -53,6 +53,14 @@ Polynomial AffineAnalysis::withoutWaysToLast(Polynomial polynomial,
   return polynomial;
 }
 
+/// Whether this is max(x, m) + c with m + c >= 0, as the length of a range from m is computed.
+static bool isPartOfMaximum(arith::AddIOp op) {
+  auto most = op.getLhs().getDefiningOp<arith::MaxSIOp>();
+  const auto least = most ? constantOf(most.getRhs()) : std::nullopt;
+  const auto added = constantOf(op.getRhs());
+  return least && added && *least + *added >= 0;
+}
+
 bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed) {
   if (auto constant = constantOf(value))
     return *constant >= 0;
@@ -77,7 +85,8 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
   // enough; `|` and a maximum have the highest bit if one of theirs has it.
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
-      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
+      .Case([&](arith::AddIOp op) { return both(op) || isPartOfMaximum(op); })
+      .Case<arith::MulIOp, arith::MinSIOp>(both)
       .Case<arith::MaxSIOp, arith::MinUIOp, arith::AndIOp, arith::RemUIOp>(either)
       .Case<arith::MaxUIOp, arith::OrIOp, arith::XOrIOp>(both)
       .Case([&](arith::DivUIOp op) { return isNonNegative(op.getLhs(), assumed); })
@@ -158,7 +167,8 @@ std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_
   }
   if (auto rest = dyn_cast<arith::RemSIOp>(op))
     return either(rest.getRhs(), rest.getLhs());
-  if (isa<arith::DivSIOp, arith::DivUIOp>(op)) {
+  if (isa<arith::DivSIOp>(op) ||
+      (isa<arith::DivUIOp>(op) && isNonNegative(op->getOperand(0), assumed))) {
     const int64_t by = constantOf(op->getOperand(1)).value_or(1);
     const int64_t scaled = by > 0 ? llvm::divideCeil(factor, by) : factor;
     auto bound = times(op->getOperand(0), scaled);

@@ -18,7 +18,8 @@ bool onlyMoves(Operation *op) {
 }
 
 ConstantIntRanges rangeWithin(Value value, int operations) {
-  const auto any = ConstantIntRanges::maxRange(storageBits(elementTypeOf(value.getType())));
+  const unsigned width = elementTypeOf(value.getType()).getIntOrFloatBitWidth();
+  const auto any = ConstantIntRanges::maxRange(width);
   Operation *op = value.getDefiningOp();
   auto inferable = dyn_cast_or_null<InferIntRangeInterface>(op);
   if (!op || operations == 0 || (!inferable && !onlyMoves(op)))

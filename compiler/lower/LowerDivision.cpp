@@ -122,7 +122,8 @@ private:
 };
 
 llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
-  return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], v[1]) : l.b.CreateSRem(v[0], v[1]);
+  llvm::Value *by = divisorOf(l, v[1]);
+  return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], by) : l.b.CreateSRem(v[0], by);
 }
 
 /// The scalar that all elements are divided by, if it is no constant.
@@ -205,6 +206,13 @@ LogicalResult lowerDivision(Lowering &l, Operation *op) {
   return success();
 }
 } // namespace
+
+llvm::Value *lower::divisorOf(Lowering &l, llvm::Value *by) {
+  if (by->getType()->getIntegerBitWidth() >= 32 || isa<llvm::Constant>(by))
+    return by;
+  llvm::Value *isZero = l.b.CreateICmpEQ(by, llvm::Constant::getNullValue(by->getType()));
+  return l.b.CreateSelect(isZero, llvm::ConstantInt::get(by->getType(), 1), by);
+}
 
 void lower::addDivisions(Handlers &h) {
   h.add<arith::DivSIOp>(lowerDivision);

@@ -90,7 +90,13 @@ llvm::Value *shift(Lowering &l, llvm::Value *x, llvm::Value *amount) {
                           llvm::ConstantInt::get(x->getType(), 0));
 }
 
+template <llvm::Instruction::BinaryOps opcode>
+llvm::Value *divisionU(Lowering &l, llvm::Value *x, llvm::Value *y) {
+  return l.b.CreateBinOp(opcode, x, divisorOf(l, y));
+}
+
 llvm::Value *ceilDivU(Lowering &l, llvm::Value *x, llvm::Value *y) {
+  y = divisorOf(l, y);
   llvm::Value *one = llvm::ConstantInt::get(x->getType(), 1);
   llvm::Value *quotient = l.b.CreateUDiv(x, y);
   llvm::Value *inexact = l.b.CreateICmpNE(l.b.CreateMul(quotient, y), x);
@@ -301,10 +307,10 @@ void addIntegers(Handlers &h) {
   addWrapping<arith::AddIOp, I::Add>(h);
   addWrapping<arith::SubIOp, I::Sub>(h);
   addWrapping<arith::MulIOp, I::Mul>(h);
-  addBinary<arith::DivUIOp>(h, binary<I::UDiv>);
+  addBinary<arith::DivUIOp>(h, divisionU<I::UDiv>);
   addDivisions(h);
   addIntToFloats(h);
-  addBinary<arith::RemUIOp>(h, binary<I::URem>);
+  addBinary<arith::RemUIOp>(h, divisionU<I::URem>);
   addBinary<arith::CeilDivUIOp>(h, ceilDivU);
   addBinary<arith::CeilDivSIOp>(h, roundedDivS<true>);
   addBinary<arith::FloorDivSIOp>(h, roundedDivS<false>);

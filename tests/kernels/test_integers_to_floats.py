@@ -194,3 +194,24 @@ def test_weights_of_words(device, dtype, warps):
     q = (packed.astype(np.int64)[:, None] >> shifts[:, None]) & 15
     z = ((zeros.astype(np.int64)[:, None] >> shifts) & 15).reshape(-1)
     np.testing.assert_array_equal(out.numpy().astype(np.float64), q.reshape(K, N) - (z + 1.0))
+
+
+@triton.jit
+def divide(X, Y, Quotients, Rest, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x, y = tl.load(X + at), tl.load(Y + at, mask=at % 3 != 1, other=0)
+    tl.store(Quotients + at, (x // y).to(Quotients.dtype.element_ty), mask=at % 3 != 1)
+    tl.store(Rest + at, x % y, mask=at % 3 != 1)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("stored", ["u8", "i8", "u16", "i16"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_divisors_that_are_masked(device, stored, dtype, warps):
+    """An element that is divided by zero, whose result is not stored, leaves its neighbours alone."""
+    x, y = random(256, stored, 1, low=0, high=100), random(256, stored, 2, low=1, high=9)
+    quotients, rest = device.output(256, dtype), device.output(256, stored)
+    at = np.arange(256) % 3 != 1
+    divide[(1,)](device.to(x), device.to(y), quotients.array, rest.array, 256, num_warps=warps)
+    np.testing.assert_array_equal(quotients.numpy().astype(np.float64)[at], (x // y)[at])
+    np.testing.assert_array_equal(rest.numpy()[at], (x % y)[at])

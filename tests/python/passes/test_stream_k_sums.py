@@ -139,3 +139,46 @@ def test_unpacked_weights(device, dtype, block, enabled):
         np.testing.assert_allclose(result, wide, rtol=1e-4, atol=1e-4 * np.sqrt(K))
     if device.name == "emulated" and device.arch == 90:
         assert (results[0] != results[1]).any()
+
+
+@triton.jit
+def paced(
+    a, b, s, table, c, N, K, BEGIN: tl.constexpr, PACE: tl.constexpr, GATHERS: tl.constexpr,
+    B: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """The sum from BEGIN on; the scales of a block are PACE elements after those of the last one."""
+    rows, kk = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, BK)
+    columns = tl.program_id(1) * B + tl.arange(0, B)
+    taken = tl.load(table + rows) if GATHERS else rows
+    acc = tl.zeros((B, B), tl.float32)
+    b_ptrs = b + (BEGIN + kk)[:, None] * N + columns[None, :]
+    scales = s + columns
+    for start in range(BEGIN, K, BK):
+        x = tl.load(a + taken[:, None] * K + (start + kk)[None, :])
+        acc += tl.dot(x, tl.load(b_ptrs)) * tl.load(scales)[None, :]
+        b_ptrs += BK * N
+        scales += PACE
+    tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("options", [SPLIT, {}, {"disabled_passes": "tile-count-from-zero"}])
+@pytest.mark.parametrize("begin, depth", [(0, 6400), (32, 6432), (96, 6400), (64, 64), (64, 32)])
+@pytest.mark.parametrize("gathers", [False, True])
+@pytest.mark.parametrize("pace", [1, 32, 100])
+def test_pointers_at_another_pace(device, pace, gathers, begin, depth, options):
+    """Loops that are numbered from zero, because of the pace of one pointer, and split then."""
+    M, N, BK = 128, 64, 32
+    a, b = random((M, depth), "fp16", 1), random((depth, N), "fp16", 2)
+    s = random(N + pace * depth // BK, "fp32", 3)
+    table = np.random.default_rng(4).permutation(M).astype(np.int32)
+    out = device.output((M, N), "fp32")
+    paced[(2, 1)](
+        *map(device.to, (a, b, s, table)), out.array, N, depth, begin, pace, gathers, B, BK,
+        num_stages=3, num_warps=4, **options,
+    )  # fmt: skip
+    x, y, wide = a.astype(np.float64), b.astype(np.float64), np.zeros((M, N))
+    x = x[table] if gathers else x
+    for i, k in enumerate(range(begin, depth, BK)):
+        scale = s[i * pace : i * pace + N].astype(np.float64)
+        wide += x[:, k : k + BK] @ y[k : k + BK] * scale
+    np.testing.assert_allclose(out.numpy(), wide, rtol=2e-3, atol=2e-2 * np.sqrt(depth / 64))
