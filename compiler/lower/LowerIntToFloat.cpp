@@ -1,12 +1,13 @@
 //===- LowerIntToFloat.cpp - conversions of integers to floating point ------------------------===//
 // Gives: addIntToFloats.
-// How:   Two integers become a pair of 16-bit floats without a conversion, which takes as long as
-//        eight of these operations. With u as the low bits of 2^k, whose last place is 1, the
-//        number is 2^k + u; 2^k is subtracted. Halves have 10 such bits, bf16 7. What may be
-//        negative is biased: of a number in [-b, b), b a power of two, the lower bits are (v mod
-//        2b) ^ b = v + b, and b is subtracted, too. ElementRange.h says how many bits there are.
-//        Bytes that bf16 cannot hold: the sign's 128 is in the number that is subtracted, and
-//        unsigned ones are 128 more than signed ones.
+// How:   Two bytes become a pair of 16-bit floats without a conversion, which takes as long as eight
+//        of these operations. With u as the low bits of 2^k, whose last place is 1, the number is
+//        2^k + u; 2^k is subtracted. Halves have 10 such bits, bf16 7. What may be negative is
+//        biased: of a number in [-b, b), b a power of two, the lower bits are (v mod 2b) ^ b = v + b,
+//        and b is subtracted, too. ElementRange.h says how many bits there are. Bytes that bf16
+//        cannot hold: the sign's 128 is in the number that is subtracted, and unsigned ones are 128
+//        more than signed ones. Wider integers are converted: that has a pipe of its own, which is
+//        idle while they are shifted and masked.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/ElementRange.h"
 #include "lower/Elementwise.h"
@@ -45,23 +46,6 @@ public:
 
   int bits() const { return type->isHalfTy() ? 10 : 7; }
 
-  /// Integers of 16 or 32 bits: the sum 2^k + v + b is computed in integers, which may be one
-  /// operation with what computes v.
-  Values ofIntegers(ValueList values, Biased biased) {
-    auto bits = [&](llvm::Value *value) {
-      llvm::Value *wide = b.CreateZExtOrTrunc(value, b.getInt32Ty());
-      return b.CreateAdd(wide, b.getInt32((upper() << 8) + biased.bias));
-    };
-    Values result;
-    for (size_t i = 0; i < values.size(); i += 2) {
-      llvm::Value *first = bits(values[i]),
-                  *second = bits(values[std::min(i + 1, values.size() - 1)]);
-      llvm::Value *both = permute(first, second, lowerHalves);
-      append(result, less(both, power() + biased.bias), values.size());
-    }
-    return result;
-  }
-
   Values ofBytes(ValueList bytes, Biased biased) {
     return byWords(bytes, [&](llvm::Value *word, uint32_t selector) {
       if (biased.bias && biased.mask < 0xff)
@@ -84,7 +68,7 @@ public:
   }
 
 private:
-  static constexpr uint32_t spread = 0x01010101, lowerHalves = 0x5410;
+  static constexpr uint32_t spread = 0x01010101;
 
   static uint32_t twice(uint32_t half) { return half << 16 | half; }
   uint32_t power() const { return 1U << bits(); }
@@ -126,17 +110,14 @@ private:
   llvm::FixedVectorType *pair;
 };
 
-/// `values`, those of `tile`, in pairs; nothing where a conversion is needed.
+/// `values`, bytes of `tile`, in pairs; nothing where a conversion is needed.
 std::optional<Values> inPairs(Lowering &l, Value tile, ValueList values, Type to, bool isSigned) {
   const bool takes = to.isF16() || (to.isBF16() && l.target.hasBf16Arithmetic());
-  const unsigned width = values[0]->getType()->getIntegerBitWidth();
-  if (!takes || values.size() < 2 || (width != 8 && width != 16 && width != 32) ||
+  if (!takes || values.size() < 2 || !values[0]->getType()->isIntegerTy(8) ||
       llvm::all_of(values, llvm::IsaPred<llvm::Constant>))
     return std::nullopt;
   Pairs pairs(l, l.type(to));
   const auto biased = biasWithin(pairs.bits(), rangeOfElements(tile), isSigned);
-  if (width != 8)
-    return biased ? std::optional(pairs.ofIntegers(values, *biased)) : std::nullopt;
   return biased ? pairs.ofBytes(values, *biased) : pairs.ofAllBytes(values, isSigned);
 }
 

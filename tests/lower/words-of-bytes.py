@@ -31,12 +31,3 @@ def scalars(X, Y):
 # FEW-COUNT-4: prmt.b32 {{.*}}, {{.*}}, 1128481603
 # FEW-NOT: {{prmt|and}}
 # FEW: st.global
-
-# RUN: pantilec %s --kernel words --signature "*i32:16,*fp16:16" --no-cache --no-line-info --emit ptx -o - | FileCheck %s --check-prefix=WORDS
-# WORDS-NOT: cvt.rn.f16
-# WORDS-COUNT-4: {{sub|add}}{{.*}}f16x2
-# WORDS-NOT: cvt.rn.f16
-@pantile.jit
-def words(X, Y):
-    at = tl.arange(0, 1024)
-    tl.store(Y + at, ((tl.load(X + at) >> 4) & 15) - 8)
