@@ -181,6 +181,30 @@ def gathered_rows(device, **options):
     return kernel
 
 
+@triton.jit
+def paced_kernel(a, b, out, K, N, B: tl.constexpr):
+    at = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    b_ptrs = b + (at // 2)[:, None] * N + at[None, :]
+    for k in range(0, K, B):
+        x = tl.load(a + at[:, None] * K + (k + at)[None, :])
+        acc = tl.dot(x, tl.load(b_ptrs), acc)
+        b_ptrs += B // 2 * N
+    tl.store(out + at[:, None] * N + at[None, :], acc)
+
+
+def rows_read_twice(device, **options):
+    """Each row of the right operand counts for two, so its pointer has a pace of its own."""
+    B, K = 64, 256
+    a, b = random((B, K), "fp16", 31), random((K // 2, B), "fp16", 32)
+    out = device.output((B, B), "fp32")
+    arguments = (device.to(a), device.to(b), out.array, K, B, B)
+    kernel = start(paced_kernel, (1,), *arguments, num_warps=4, num_stages=3, **options)
+    exact = a.astype(np.float64) @ b.astype(np.float64).repeat(2, 0)
+    np.testing.assert_allclose(out.numpy(), exact, rtol=1e-3, atol=2e-2)
+    return kernel
+
+
 def scaled_blocks(device, **options):
     """Each dot of a block of K is scaled before it is added; stages leave room for one CTA per SM."""
     M, N, depth, count = 64, 64, 128, 3
@@ -413,6 +437,7 @@ WORKLOADS = [
     unpacked_weights,
     weights_for_wgmma,
     gathered_rows,
+    rows_read_twice,
     scaled_blocks,
     two_loops,
     product_in_while,
