@@ -108,9 +108,11 @@ private:
     return nv::SelectStageOp::create(builder, loc, load.channel, at);
   }
 
+  /// Whether zeros that were stored once stay in all stages: rounding to tf32 in place adds to them.
   bool keepsZeros(ChannelLoad load) {
     Value mask = load.load.getMask();
-    return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask);
+    return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask) &&
+           !containsOp<nv::RoundBufferOp>(loop);
   }
 
   /// Stores the zeros of masked loads into the stages to which the prologue does not copy.
