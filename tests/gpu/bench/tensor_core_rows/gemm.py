@@ -222,9 +222,8 @@ class Mxfp4Weights(Int4Weights):
         super().__init__(m, n, k)
         self.title = f"mxfp4 weights, M={m} N={n} K={k}"
         self.bytes = 2 * m * (n + k) + n * k // 2 + n * k // 32
-        few = self.configs
+        self.own = self.computed({**c, "by_hand": False} for c in self.configs)
         self.configs = [{**c, "by_hand": hand} for c in self.configs for hand in (False, True)]
-        self.own = self.computed({**c, "by_hand": False} for c in few)
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
