@@ -50,8 +50,9 @@ bool isFloat8(mlir::Type type);
 /// Floats rounded to nearest even to a narrower type `to`.
 Values narrowFloats(Lowering &l, ValueList values, mlir::Type to);
 
-/// `by`, but 1 where it is 0 in less than 32 bits: the quotient of the 32 bits that hardware computes
-/// with would not fit, and spoil the elements that share its word.
+/// `by`, but 1 where it is 0. LLVM takes what is divided by for not 0, also in masks and conditions
+/// (LLVM Language Reference, `sdiv`). In less than 32 bits the quotient of the 32 bits that hardware
+/// computes with would not fit, and spoil the elements that share its word.
 llvm::Value *divisorOf(Lowering &l, llvm::Value *by);
 
 /// Signed quotients and remainders.

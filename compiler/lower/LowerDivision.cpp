@@ -56,6 +56,7 @@ Division divideLarger(Lowering &l, llvm::Value *value, llvm::Value *by) {
       l.b.CreateAnd(l.b.CreateICmpSGE(value, zero), l.b.CreateICmpSLT(value, by));
   l.b.CreateCondBr(isSmaller, divided, divide);
   l.b.SetInsertPoint(divide);
+  by = divisorOf(l, by);
   llvm::Value *quotient = l.b.CreateSDiv(value, by), *remainder = l.b.CreateSRem(value, by);
   l.b.CreateBr(divided);
   l.b.SetInsertPoint(divided);
@@ -154,6 +155,7 @@ LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
   auto *wrapped = llvm::BasicBlock::Create(context, "wrapped", l.function);
   l.b.CreateCondBr(areSmaller, wrapped, wrap);
   l.b.SetInsertPoint(wrap);
+  by = divisorOf(l, by);
   llvm::DenseMap<llvm::Value *, llvm::Value *> remainders;
   for (llvm::Value *value : elements)
     remainders[value] = l.b.CreateSRem(value, by);
@@ -208,8 +210,6 @@ LogicalResult lowerDivision(Lowering &l, Operation *op) {
 } // namespace
 
 llvm::Value *lower::divisorOf(Lowering &l, llvm::Value *by) {
-  if (by->getType()->getIntegerBitWidth() >= 32 || isa<llvm::Constant>(by))
-    return by;
   llvm::Value *isZero = l.b.CreateICmpEQ(by, llvm::Constant::getNullValue(by->getType()));
   return l.b.CreateSelect(isZero, llvm::ConstantInt::get(by->getType(), 1), by);
 }

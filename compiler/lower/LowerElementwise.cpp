@@ -114,6 +114,7 @@ template <typename Op> void addBitwise(Handlers &h, Binary fn) {
 
 /// Quotient rounded up or down, from LLVM's, which rounds towards zero.
 template <bool up> llvm::Value *roundedDivS(Lowering &l, llvm::Value *x, llvm::Value *y) {
+  y = divisorOf(l, y);
   llvm::Value *quotient = l.b.CreateSDiv(x, y), *rest = l.b.CreateSRem(x, y);
   llvm::Value *zero = llvm::ConstantInt::get(x->getType(), 0);
   llvm::Value *signsDiffer = l.b.CreateICmpSLT(l.b.CreateXor(x, y), zero);
