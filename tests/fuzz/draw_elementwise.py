@@ -96,7 +96,10 @@ def draw_int_division(g):
     operands = pair(g, _integer, same_sign=True)
     if not operands or isinstance(operands[0], Literal):
         return None
-    return g.add("int_division", operands, {"op": g.rng.choice(["//", "%"])})
+    kind = "int_division"
+    if not any(isinstance(x, Literal) for x in operands) and g.chance(0.7):
+        kind = "guarded_division"
+    return g.add(kind, operands, {"op": g.rng.choice(["//", "%"])})
 
 
 def draw_division(g):

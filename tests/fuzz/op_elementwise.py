@@ -90,12 +90,27 @@ def shift(state, values, params):
 @op("int_division", lambda a, p: f"{a[0]} {p['op']} {a[1]}")
 def int_division(state, values, params):
     dtype, (a, b) = common(values)
-    if (b.data == 0).any() or (
-        np.iinfo(INTS[dtype]).min and ((b.data == -1) & (a.data == np.iinfo(INTS[dtype]).min)).any()
-    ):
+    return integer_quotient(dtype, a.data, b.data, params["op"])
+
+
+@op("guarded_division", lambda a, p: f"tl.where({a[1]} == 0, 7, {a[0]} {p['op']} {a[1]})")
+def guarded_division(state, values, params):
+    """Elements with a divisor of 0 are not used; of scalars that is an error."""
+    dtype, (a, b) = common(values)
+    if b.data.ndim == 0:
         raise Undefined("a division")
-    rest = np.fmod(a.data, b.data)
-    return Value(dtype, rest if params["op"] == "%" else (a.data - rest) // b.data)
+    result = integer_quotient(
+        dtype, a.data, np.where(b.data == 0, b.data + 1, b.data), params["op"]
+    )
+    return Value(dtype, np.where(b.data == 0, result.data.dtype.type(7), result.data))
+
+
+def integer_quotient(dtype, a, b, sign):
+    least = np.iinfo(INTS[dtype]).min
+    if (b == 0).any() or (least and ((b == -1) & (a == least)).any()):
+        raise Undefined("a division")
+    rest = np.fmod(a, b)
+    return Value(dtype, rest if sign == "%" else (a - rest) // b)
 
 
 @op("division", lambda a, p: f"{a[0]} / {a[1]}")
