@@ -20,6 +20,7 @@ from .kind_far import draw_far
 from .kind_gemm import draw_any_gemm, draw_gemm, draw_scaled_gemm
 from .kind_host import draw_host
 from .kind_loops import draw_loops
+from .kind_packed import draw_packed
 from .kind_phases import draw_phases
 from .kind_producers import draw_producers
 from .kind_repeated import draw_repeated
@@ -50,6 +51,7 @@ DRAWS = {
     "arrays": draw_arrays,
     "bounds": draw_bounds,
     "producers": draw_producers,
+    "packed": draw_packed,
 }
 WEIGHTS = {
     "statements": 4,
@@ -73,6 +75,7 @@ WEIGHTS = {
     "arrays": 3,
     "bounds": 2,
     "producers": 2,
+    "packed": 2,
 }
 """How often each is drawn."""
 
