@@ -4,8 +4,8 @@ Needs: draft, pieces_*.
 Gives: draw_packed.
 How:   the counter runs over elements of K, while the bytes' pointers move by half of that, those of
        scales by one row a block. Bytes lie in rows of N or of K // 2, which the kernel divides itself.
-       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Numbers are whole
-       and small, scales powers of two, so that all sums are exact.
+       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Numbers and
+       scales have few bits, so that all sums are exact.
 """
 
 from .draft import HALVES, NAMES, Draft, launch_options
@@ -37,7 +37,7 @@ class _Packed:
         options = launch_options(draft)
         if draft.chance(0.5):
             options["enabled_passes"] = "nv-stream-k"
-        self._sizes()
+        self._sizes(most_more=32 if draft.chance(0.4) else 0)
         self._programs()
         self.before = draft.place()
         draft.line(f"acc = tl.zeros(({self.m}, {self.n}), tl.float32)")
@@ -46,11 +46,11 @@ class _Packed:
         self._store()
         return draft.finish()
 
-    def _sizes(self):
-        """The matrices, with bytes that have both of their elements."""
+    def _sizes(self, most_more):
+        """The matrices, with bytes that have both of their elements. Long loops are worth a split."""
         draft = self.draft
         self.sweep = sweep = draw_sweep(draft, self.k)
-        sweep.hi += sweep.hi % 2
+        sweep.hi += sweep.hi % 2 + draft.rng.randint(most_more // 2, most_more) * self.k
         self.depth = max(2, sweep.hi, sweep.lo)
         self.rows, self.columns = self.tiles[0] * self.m, self.tiles[1] * self.n
         self.kept = self.columns - (draft.rng.randint(1, self.n - 1) if draft.odd(0.5) else 0)
