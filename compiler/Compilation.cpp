@@ -12,6 +12,7 @@
 #include "PlanText.h"
 #include "ReadTileIR.h"
 #include "Reproducer.h"
+#include "StreamKEstimates.h"
 #include "TensorMaps.h"
 #include "analysis/LaunchCycles.h"
 #include "analysis/WrittenArguments.h"
@@ -20,7 +21,6 @@
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
 #include "ir/Launch.h"
-#include "ir/WorkSplit.h"
 #include "lower/Lower.h"
 #include "pantile/Request.h"
 #include "target/Nvptx.h"
@@ -285,6 +285,7 @@ Result<void> Compilation::optimizeTiles() {
   data->numWarps = moduleInt(*module, names::numWarps, options.numWarps) +
                    static_cast<int>(launch.producerWarps);
   data->tensorMaps = tensorMapRecipes(*module);
+  data->streamK = streamKEstimate(*module);
   data->persistent = launch.persistent;
   data->workspacePerCta = launch.partialBytes;
   data->programsPerCta = static_cast<int>(launch.programsPerCta);

@@ -157,6 +157,16 @@ std::function<Result<Kernel>()> plainCompiler(Program program, Specialization sp
   };
 }
 
+/// Compiles the same kernel with its tiles split over CTAs.
+std::function<Result<Kernel>()> streamKCompiler(Program program, Specialization specialization,
+                                                Options options) {
+  options.enabledPasses.insert("nv-stream-k");
+  return [program = std::move(program), specialization = std::move(specialization),
+          options = std::move(options)] {
+    return Compiler().compile(program, specialization, options);
+  };
+}
+
 } // namespace
 
 /// What compilations share: only what never changes.
@@ -238,6 +248,8 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
     return data.error();
   if (!(*data)->tensorMaps.empty() || (*data)->ctasPerProgram > 1)
     (*data)->compilePlain = plainCompiler(program, specialization, options);
+  if ((*data)->streamK)
+    (*data)->compileStreamK = streamKCompiler(program, specialization, options);
   (*data)->warnings += renamed;
   return Kernel(*data);
 }

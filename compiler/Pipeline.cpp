@@ -180,6 +180,7 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
                           .producer = passes.allows("nv-specialise-warps") && !without.producer,
                           .persistent = passes.allows("nv-make-persistent") && !without.persistence,
                           .streamK = passes.isEnabled("nv-stream-k"),
+                          .estimatesStreamK = passes.allows("nv-stream-k"),
                           .carriesAccumulators = passes.allows("carried-accumulators"),
                           .thirdCta = thirdCta,
                           .bufferedValues = buffersValues,

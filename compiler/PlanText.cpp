@@ -66,6 +66,11 @@ const char *mapText(nv::ProgramMap map) {
   return "";
 }
 
+/// Whether each launch chooses it or not.
+bool isOfLaunches(func::FuncOp kernel, nv::CandidateAttr candidate) {
+  return candidate.getMap() == nv::ProgramMap::StreamK && kernel->hasAttr(names::streamKEstimate);
+}
+
 /// The other candidates, and why they were not taken.
 std::string candidateLines(func::FuncOp kernel, nv::KernelPlanAttr plan) {
   std::string out;
@@ -85,7 +90,9 @@ std::string candidateLines(func::FuncOp kernel, nv::KernelPlanAttr plan) {
     else
       out += fmt::format("candidate: {}: about {} bytes of shared memory, {} per SM{}\n", name,
                          candidate.getSharedBytes(), candidate.getCtasPerSm(),
-                         isTaken ? "; taken" : "");
+                         isTaken                           ? "; taken"
+                         : isOfLaunches(kernel, candidate) ? "; taken by launches that gain by it"
+                                                           : "");
   }
   return out;
 }

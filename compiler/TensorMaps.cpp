@@ -1,7 +1,7 @@
 //===- TensorMaps.cpp - the recipes of a module's tensor maps -----------------------------===//
 // Needs: `nv.tensor_map`s whose expressions are sums of products of symbols, quotients of symbols by
 //        constants, and constants.
-// Gives: tensorMapRecipes.
+// Gives: hostPolynomial, tensorMapRecipes.
 // How:   an expression is multiplied out; symbol i is launch argument i, and the last three are the
 //        extents of the grid.
 //===------------------------------------------------------------------------------------===//
@@ -19,7 +19,23 @@ int argOf(int symbol, int numArgs) {
   return symbol < numArgs ? symbol : HostPolynomial::gridArg + symbol - numArgs;
 }
 
-HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
+std::vector<HostPolynomial> polynomials(nv::TensorMapOp op, AffineMap map) {
+  const int numArgs = static_cast<int>(op->getParentOfType<func::FuncOp>().getNumArguments());
+  std::vector<HostPolynomial> result;
+  for (AffineExpr expr : map.getResults())
+    result.push_back(hostPolynomial(expr, numArgs));
+  return result;
+}
+
+std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  type.print(os);
+  return text;
+}
+} // namespace
+
+HostPolynomial hostPolynomial(AffineExpr expr, int numArgs) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() ? HostPolynomial{{{constant.getValue(), {}}}} : HostPolynomial();
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
@@ -30,8 +46,8 @@ HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
     auto divisor = cast<AffineConstantExpr>(both.getRHS());
     return {{{1, {{argOf(static_cast<int>(symbol.getPosition()), numArgs), divisor.getValue()}}}}};
   }
-  HostPolynomial lhs = multipliedOut(both.getLHS(), numArgs),
-                 rhs = multipliedOut(both.getRHS(), numArgs), result;
+  HostPolynomial lhs = hostPolynomial(both.getLHS(), numArgs),
+                 rhs = hostPolynomial(both.getRHS(), numArgs), result;
   if (both.getKind() == AffineExprKind::Add) {
     result = lhs;
     result.terms.insert(result.terms.end(), rhs.terms.begin(), rhs.terms.end());
@@ -45,22 +61,6 @@ HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
     }
   return result;
 }
-
-std::vector<HostPolynomial> polynomials(nv::TensorMapOp op, AffineMap map) {
-  const int numArgs = static_cast<int>(op->getParentOfType<func::FuncOp>().getNumArguments());
-  std::vector<HostPolynomial> result;
-  for (AffineExpr expr : map.getResults())
-    result.push_back(multipliedOut(expr, numArgs));
-  return result;
-}
-
-std::string textOf(Type type) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  type.print(os);
-  return text;
-}
-} // namespace
 
 std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
   std::vector<TensorMapRecipe> recipes;

@@ -1,9 +1,9 @@
 //===- ArtifactFile.cpp - kernels compiled ahead of time, as one file ---------------------===//
 // Needs: see pantile/Artifact.h; the bytes of one kernel (cache/Artifact.h).
 // Gives: Artifact.
-// How:   magic, format, digest of the rest; then per kernel its bytes and those of its variant
-//        without tensor maps, or none. The file does not depend on the build: a launch needs only
-//        machine code or tile IR.
+// How:   magic, format, digest of the rest; then per kernel its bytes and those of its variants
+//        without tensor maps and with stream-K, or none. The file does not depend on the build: a
+//        launch needs only machine code or tile IR.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Artifact.h"
 #include "cache/Bytes.h"
@@ -27,7 +27,7 @@ namespace pantile {
 namespace {
 
 constexpr std::string_view magic = "PANTILE ARTIFACT\n";
-constexpr uint64_t format = 1;
+constexpr uint64_t format = 2;
 
 Error refused(std::string message) { return makeError(ErrorKind::Launch, std::move(message)); }
 
@@ -131,8 +131,10 @@ std::string Artifact::serialize() const {
   out.u64(contents.size());
   for (const Kernel &kernel : contents) {
     out.text(serializeArtifact(*kernel));
-    Result<Kernel> plain = kernel->compilePlain ? kernel->compilePlain() : Kernel();
-    out.text(plain && *plain ? serializeArtifact(**plain) : "");
+    for (const auto &compile : {kernel->compilePlain, kernel->compileStreamK}) {
+      Result<Kernel> variant = compile ? compile() : Kernel();
+      out.text(variant && *variant ? serializeArtifact(**variant) : "");
+    }
   }
   ByteWriter head;
   head.u64(format);
@@ -156,12 +158,13 @@ Result<Artifact> Artifact::parse(std::string_view bytes) {
     auto kernel = readKernel(in.text());
     if (!kernel)
       return kernel.error();
-    if (std::string plain = in.text(); !plain.empty()) {
-      auto fallback = readKernel(plain);
-      if (!fallback)
-        return fallback.error();
-      (*kernel)->compilePlain = [made = Kernel(*fallback)] { return Result<Kernel>(made); };
-    }
+    for (auto *compile : {&(*kernel)->compilePlain, &(*kernel)->compileStreamK})
+      if (std::string bytesOfVariant = in.text(); !bytesOfVariant.empty()) {
+        auto variant = readKernel(bytesOfVariant);
+        if (!variant)
+          return variant.error();
+        *compile = [made = Kernel(*variant)] { return Result<Kernel>(made); };
+      }
     artifact.contents.push_back(Kernel(*kernel));
   }
   return in.ok() && in.atEnd() ? Result<Artifact>(std::move(artifact))

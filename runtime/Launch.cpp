@@ -8,6 +8,7 @@
 #include "interp/Interpreter.h"
 #include "interp/Warnings.h"
 #include "runtime/Module.h"
+#include "runtime/StreamKChoice.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
 
@@ -40,6 +41,14 @@ bool suits(const Kernel &kernel, const Grid &grid, const LaunchOptions &options)
           (isPlain(options) && mayUseClusters(grid, kernel->ctasPerProgram)));
 }
 
+/// The stream-K variant, where it is predicted to be faster; else null.
+Kernel betterVariant(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                     llvm::ArrayRef<uint64_t> slots, int device) {
+  const bool isBetter =
+      kernel->streamK && choosesStreamK(driver, kernel, device, tileCountOf(kernel, slots, grid));
+  return isBetter ? streamKVariant(kernel) : Kernel();
+}
+
 } // namespace
 
 Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> args,
@@ -69,8 +78,11 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
     return driver.error();
   EncodedTensorMaps maps;
   const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, grid, maps);
-  if (fits && suits(kernel, grid, options))
+  if (fits && suits(kernel, grid, options)) {
+    if (Kernel split = betterVariant(**driver, kernel, grid, slots, options.device))
+      return launch(split, grid, args, options);
     return launchOnGpu(**driver, kernel, grid, slots, maps, options);
+  }
   Result<Kernel> plain = plainVariant(kernel);
   return plain ? launch(*plain, grid, args, options) : Result<void>(plain.error());
 }

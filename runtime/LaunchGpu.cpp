@@ -9,6 +9,7 @@
 #include "runtime/Launch.h"
 #include "runtime/Module.h"
 #include "runtime/Workspace.h"
+#include "support/StreamKModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, loadedFunction, residentCtas, launchStateOf; codeHandles of
+// Gives: planLaunches, plainVariant, streamKVariant, loadedFunction, residentCtas, launchStateOf; codeHandles of
 //        pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
@@ -142,7 +142,7 @@ Result<void> planLaunches(const Kernel &kernel) {
 
 Result<Kernel> plainVariant(const Kernel &kernel) {
   LaunchState &state = launchStateOf(*kernel);
-  std::lock_guard lock(state.compilingPlain);
+  std::lock_guard lock(state.compilingVariants);
   if (state.handedOut && hasOwnLibraries(kernel->options))
     return makeError(ErrorKind::Launch,
                      fmt::format("kernel `{}` cannot take these arguments: its tensor maps cannot "
@@ -160,6 +160,17 @@ Result<Kernel> plainVariant(const Kernel &kernel) {
   if (plain)
     state.plain = *plain;
   return plain;
+}
+
+Kernel streamKVariant(const Kernel &kernel) {
+  LaunchState &state = launchStateOf(*kernel);
+  std::lock_guard lock(state.compilingVariants);
+  if (!kernel->compileStreamK || (state.handedOut && hasOwnLibraries(kernel->options)))
+    return Kernel();
+  if (!std::exchange(state.triedStreamK, true))
+    if (Result<Kernel> made = kernel->compileStreamK(); made && (*made)->workspacePerCta > 0)
+      state.streamK = *made;
+  return state.streamK;
 }
 
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device) {

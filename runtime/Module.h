@@ -25,8 +25,12 @@ struct LaunchState {
   ArgPlan plan;                                        ///< valid once `planned`
   MapPlan maps;                                        ///< likewise
   std::atomic<bool> planned = false;
-  std::mutex compilingPlain;
-  Kernel plain;                      ///< compiled without tensor maps, once a launch needed it
+  std::mutex compilingVariants;
+  Kernel plain;   ///< compiled without tensor maps, once a launch needed it
+  Kernel streamK; ///< compiled with its tiles split, once a launch chose that; null if that failed
+  bool triedStreamK = false;
+  /// By device: the last choice of StreamKChoice.h, or 0.
+  std::array<std::atomic<uint64_t>, maxDevices> streamKChoices{};
   const std::string *name = nullptr; ///< keptName; valid once loaded
   /// A graph may hold the handles: they must outlive the kernel.
   std::atomic<bool> captured = false;
@@ -55,6 +59,10 @@ Result<void> planLaunches(const Kernel &kernel);
 
 /// The same kernel without tensor maps, compiled at the first call.
 Result<Kernel> plainVariant(const Kernel &kernel);
+
+/// The same kernel with its tiles split, compiled at the first call. Null where there is none: then the
+/// kernel itself runs.
+Kernel streamKVariant(const Kernel &kernel);
 
 /// The handle, if loadedFunction has returned it before; else null.
 inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {

@@ -8,6 +8,7 @@
 #include "cuda/Device.h"
 #include "runtime/Launch.h"
 #include "runtime/Module.h"
+#include "runtime/StreamKChoice.h"
 
 namespace pantile {
 namespace {
@@ -39,6 +40,7 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
   ready->together = kernel->ctasPerProgram;
   ready->slotCount = state.plan.size(), ready->threads = 32u * kernel->numWarps;
   ready->sharedBytes = kernel->sharedBytes, ready->hasMaps = !kernel->tensorMaps.empty();
+  ready->mayChooseStreamK = kernel->streamK.has_value();
   return ready;
 }
 
@@ -49,6 +51,10 @@ bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream)
     return false;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
+  if (mayChooseStreamK &&
+      choosesStreamK(*driver, kernel, device, tileCountOf(kernel, {slots, slotCount}, grid)))
+      [[unlikely]]
+    return false;
   EncodedTensorMaps maps;
   if (hasMaps && !encodeTensorMaps(*driver, kernel->tensorMaps, state->maps, {slots, slotCount},
                                    grid, maps)) [[unlikely]]

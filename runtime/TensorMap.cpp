@@ -1,6 +1,6 @@
 //===- TensorMap.cpp - tensor maps made at launch -----------------------------------------===//
 // Needs: see TensorMap.h.
-// Gives: encodeTensorMaps.
+// Gives: valueOf, encodeTensorMaps.
 // How:   the documented limits of cuTensorMapEncodeTiled are checked before it is called: extents of
 //        1 to 2^32, strides multiples of 16 below 2^40, an aligned base. A polynomial that
 //        overflows 64 bits does not fit. Each thread has a set-associative cache of its maps, by the
@@ -228,6 +228,11 @@ MapPlan::MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes) {
     for (const HostPolynomial &condition : recipe.conditions)
       addInputs(made, condition);
   }
+}
+
+std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<uint64_t> slots,
+                               const Grid &grid) {
+  return valueOf(polynomial, Launched{slots, grid});
 }
 
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,

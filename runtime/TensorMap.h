@@ -1,6 +1,6 @@
 //===- TensorMap.h - tensor maps made at launch -------------------------------------------===//
 // Needs: a kernel's recipes, the packed arguments of one launch, a driver that encodes.
-// Gives: the maps.
+// Gives: the maps, and the values of polynomials.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
@@ -8,6 +8,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>
+#include <optional>
 
 namespace pantile {
 
@@ -16,6 +17,10 @@ struct alignas(64) EncodedTensorMap {
   std::array<uint64_t, 16> words{};
 };
 using EncodedTensorMaps = llvm::SmallVector<EncodedTensorMap, 4>;
+
+/// The value of `polynomial` for the packed arguments of a launch over `grid`; none where it overflows.
+std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<uint64_t> slots,
+                               const Grid &grid);
 
 /// Which arguments the maps of one kernel depend on: equal arguments give equal maps.
 struct MapPlan {

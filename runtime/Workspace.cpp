@@ -1,4 +1,4 @@
-//===- Workspace.cpp - stream-K: which programs are split over CTAs, and memory for it ----===//
+//===- Workspace.cpp - stream-K: memory for partial tiles ---------------------------------===//
 // Gives: see Workspace.h; releaseWorkspaces of pantile/Runtime.h.
 // How:   launches find and use memory concurrently, under a shared lock; changes of the list hold the
 //        lock exclusively. A callback reports the end of a graph; it may only set a flag.
@@ -247,29 +247,6 @@ uint64_t Workspaces::freeUnused(const Driver &driver, uint64_t context) {
 }
 
 } // namespace
-
-WorkSplit workSplitOf(int64_t programs, int ctas) {
-  const int rest = static_cast<int>(programs % ctas);
-  if (rest == 0)
-    return {};
-  if (programs < ctas) {
-    constexpr double almostAll = 0.85;
-    const int each = ctas / rest;
-    return each * rest >= almostAll * ctas ? WorkSplit{rest, each, 1} : WorkSplit{1, ctas, rest};
-  }
-  constexpr int mostInCycle = 8;
-  WorkSplit best;
-  auto consider = [&](int inCycle, int extra) {
-    const int cycles = rest / extra;
-    if (extra < inCycle && rest % extra == 0 && inCycle * cycles <= ctas &&
-        (best.cycles == 0 || (inCycle + extra) * best.ctas < best.programs * inCycle))
-      best = {cycles, inCycle, inCycle + extra};
-  };
-  consider(ctas / rest, 1);
-  for (int inCycle = 2; inCycle <= mostInCycle; ++inCycle)
-    consider(inCycle, (rest * inCycle + ctas - 1) / ctas);
-  return best;
-}
 
 Workspace workspaceFor(const Driver &driver, uint64_t stream, int ctas, int64_t bytesPerCta) {
   Requester requester;

@@ -1,6 +1,6 @@
-//===- Workspace.h - stream-K: which programs are split over CTAs, and memory for it ------===//
+//===- Workspace.h - stream-K: memory for partial tiles -----------------------------------===//
 // Needs: for memory: a current context, to which the stream belongs.
-// Gives: the WorkSplit, and memory with the layout of ir/WorkSplit.h, whose flags are zero.
+// Gives: memory with the layout of support/WorkSplit.h, whose flags are zero.
 // How:   launches on one stream run in order and leave the flags zero, so a stream keeps its
 //        memory. The first eight streams of a context keep it for good, since the driver does not
 //        report the end of a stream. Other streams record an event after each launch; when all
@@ -11,16 +11,10 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
-#include "ir/WorkSplit.h"
+#include "support/WorkSplit.h"
 #include <shared_mutex>
 
 namespace pantile {
-
-/// Splits programs so that all CTAs end at nearly the same time, in as many cycles as possible, since
-/// CTAs at one place of their cycles read the same operands. With more programs than CTAs a cycle has
-/// one program per CTA and its part of the last wave; with fewer, all programs. Empty if every wave
-/// is full.
-WorkSplit workSplitOf(int64_t programs, int ctas);
 
 /// Memory lent to one launch: while this lives, it is neither freed nor given to another stream.
 class Workspace {

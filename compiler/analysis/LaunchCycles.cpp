@@ -8,6 +8,7 @@
 #include "analysis/RegisterBudget.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
+#include "support/StreamKModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -97,6 +98,27 @@ CtaDemand demandOfTiles(func::FuncOp kernel, const LaunchVariant &variant) {
   return demand;
 }
 
+/// By how much stream-K makes a launch of `kernel` faster, if the launch chooses it.
+double speedupByStreamK(func::FuncOp kernel, const LaunchShape &launch, int64_t ctasPerSm) {
+  auto planned = kernel->getAttrOfType<nv::StreamKEstimateAttr>(names::streamKEstimate);
+  if (!planned)
+    return 1;
+  SmallVector<AffineExpr> arguments;
+  for (const std::optional<int64_t> &integer : launch.integers)
+    arguments.push_back(getAffineConstantExpr(integer.value_or(0), kernel.getContext()));
+  const AffineExpr value = planned.getDividend().getResult(0).replaceSymbols(arguments);
+  auto dividend = dyn_cast<AffineConstantExpr>(value);
+  if (!dividend)
+    return 1;
+  const MachineModel &machine = machineOf(kernel);
+  const int sms = launch.multiprocessors > 0 ? launch.multiprocessors : machine.sms;
+  const double speedup =
+      streamKSpeedup(planned.getEstimate({}), machine.memory,
+                     {programsOf(launch), dividend.getValue() / planned.getDivisor()},
+                     static_cast<int>(sms * ctasPerSm), sms);
+  return speedup >= machine.memory.leastStreamKSpeedup ? speedup : 1;
+}
+
 /// The prediction without cycles.
 LaunchPrediction predictDemand(func::FuncOp kernel, const LaunchVariant &variant) {
   const MachineModel &machine = machineOf(kernel);
@@ -140,6 +162,7 @@ LaunchPrediction predictOfPlan(func::FuncOp kernel, func::FuncOp written,
   if (program)
     prediction.unknown.clear();
   addCycles(prediction, program, distributionOf(plan), kernel, launch);
+  prediction.cycles /= speedupByStreamK(kernel, launch, std::max<int64_t>(prediction.ctasPerSm, 1));
   return prediction;
 }
 

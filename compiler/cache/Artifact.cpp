@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 10;
+constexpr uint64_t format = 11;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -94,6 +94,29 @@ TensorMapRecipe readRecipe(ByteReader &in) {
   return recipe;
 }
 
+void write(ByteWriter &out, const std::optional<StreamKEstimate> &estimate) {
+  out.u64(estimate.has_value());
+  if (!estimate)
+    return;
+  write(out, {estimate->dividend});
+  for (int64_t number : {estimate->divisor, estimate->smCycles, estimate->l2Cycles,
+                         estimate->leastGain, estimate->partialBytes})
+    out.u64(static_cast<uint64_t>(number));
+}
+
+std::optional<StreamKEstimate> readEstimate(ByteReader &in) {
+  if (in.u64() == 0)
+    return std::nullopt;
+  StreamKEstimate estimate;
+  estimate.dividend = readPolynomial(in);
+  for (int64_t *number : {&estimate.divisor, &estimate.smCycles, &estimate.l2Cycles,
+                          &estimate.leastGain, &estimate.partialBytes})
+    *number = static_cast<int64_t>(in.u64());
+  for (int64_t *number : {&estimate.divisor, &estimate.leastGain}) // of a damaged file
+    *number = std::max<int64_t>(*number, 1);
+  return estimate;
+}
+
 } // namespace
 
 std::string serializeArtifact(const Kernel::Data &data) {
@@ -114,6 +137,7 @@ std::string serializeArtifact(const Kernel::Data &data) {
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
     write(out, recipe);
+  write(out, data.streamK);
   out.u64(data.dependencies.size());
   for (const Dependency &dependency : data.dependencies) {
     out.text(dependency.question);
@@ -147,6 +171,7 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   read(in, data.written);
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));
+  data.streamK = readEstimate(in);
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {
     std::string question = in.text();
     data.dependencies.push_back({std::move(question), in.text()});

@@ -73,6 +73,23 @@ LogicalResult CandidateAttr::verify(function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
+LogicalResult StreamKEstimateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                          AffineMap dividend, int64_t divisor, int64_t smCycles,
+                                          int64_t l2Cycles, int64_t leastGain,
+                                          int64_t partialBytes) {
+  if (dividend.getNumDims() != 0 || dividend.getNumResults() != 1)
+    return emitError() << "stream_k_estimate_c1: " << dividend.getNumDims() << " dimensions, "
+                       << dividend.getNumResults() << " results";
+  if (divisor < 1 || smCycles < 1 || l2Cycles < 0 || leastGain < 1 || partialBytes < 0)
+    return emitError() << "stream_k_estimate_c2: a number is too small";
+  return success();
+}
+
+StreamKEstimate StreamKEstimateAttr::getEstimate(HostPolynomial dividend) const {
+  return {std::move(dividend), getDivisor(),   getSmCycles(),
+          getL2Cycles(),       getLeastGain(), getPartialBytes()};
+}
+
 LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t producerWarps, bool persistent, int64_t partialBytes,
                                  int64_t programsPerCta, int64_t ctasPerProgram,
@@ -123,6 +140,9 @@ LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   if (attribute.getName() == names::launch &&
       !(isa<ModuleOp>(op) && isa<LaunchAttr>(attribute.getValue())))
     return op->emitError("`nv.launch` is a `#nv.launch` of a module");
+  if (attribute.getName() == names::streamKEstimate &&
+      !(isa<func::FuncOp>(op) && isa<StreamKEstimateAttr>(attribute.getValue())))
+    return op->emitError("`nv.stream_k_estimate` is a `#nv.stream_k_estimate` of a kernel");
   if (attribute.getName() == names::candidates) {
     auto all = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!isa<func::FuncOp>(op) || !all || !llvm::all_of(all, llvm::IsaPred<CandidateAttr>))

@@ -49,6 +49,28 @@ def Nv_CandidateAttr : Nv_PlanAttr<"Candidate", "candidate"> {
                         OptionalParameter<"::mlir::StringAttr">:$refused, DefaultValuedParameter<"bool", "false">:$chosen);
   let assemblyFormat = "`<` struct(params) `>`";
 }
+def Nv_StreamKEstimateAttr : Nv_PlanAttr<"StreamKEstimate", "stream_k_estimate"> {
+  let summary = "by what a launch predicts whether stream-K pays; `nv.stream_k_estimate` on a kernel that does not split its tiles but could";
+  let description = [{
+    `#nv.stream_k_estimate<()[s0] -> (s0 + 63), divisor = 64, sm_cycles = 256, l2_cycles = 683, least_gain = 6, partial_bytes = 32768>`
+
+    A tile has as many iterations as the map gives, over `divisor`, rounded down; symbols are the kernel's arguments. An iteration of one CTA keeps the
+    busiest unit of the SM busy for `sm_cycles`, and the SM's part of L2 for `l2_cycles`. For each partial tile, of `partial_bytes`, a split must save
+    `least_gain` iterations.
+    - stream_k_estimate_c1: the map has symbols and one result.
+    - stream_k_estimate_c2: `divisor`, `sm_cycles` and `least_gain` are positive, the other numbers are not negative.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$dividend, "int64_t":$divisor, "int64_t":$sm_cycles, "int64_t":$l2_cycles, "int64_t":$least_gain,
+                        "int64_t":$partial_bytes);
+  let assemblyFormat = [{
+    `<` $dividend `,` `divisor` `=` $divisor `,` `sm_cycles` `=` $sm_cycles `,` `l2_cycles` `=` $l2_cycles `,` `least_gain` `=` $least_gain `,`
+    `partial_bytes` `=` $partial_bytes `>`
+  }];
+  let extraClassDeclaration = [{
+    /// The same for a launch, whose arguments give `dividend`.
+    ::pantile::StreamKEstimate getEstimate(::pantile::HostPolynomial dividend) const;
+  }];
+}
 def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
   let summary = "what a kernel requires of its launches, and its occupancy; `nv.launch` on the module";
   let description = [{

@@ -12,6 +12,7 @@
 #include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "pantile/StreamK.h"
 
 #include "ir/TileDialect.h.inc"
 #include "ir/TileEnums.h.inc"
@@ -54,8 +55,9 @@ constexpr llvm::StringLiteral numStages =
     "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
 constexpr llvm::StringLiteral disableLicm =
     "tile.disable_licm"; // unit, on scf.for and scf.while: from tl.range and tl.condition
-constexpr llvm::StringLiteral candidates = "nv.candidates"; // on kernels: Candidates.h
-constexpr llvm::StringLiteral launch = "nv.launch";         // on the module: Launch.h
+constexpr llvm::StringLiteral candidates = "nv.candidates";             // on kernels: Candidates.h
+constexpr llvm::StringLiteral launch = "nv.launch";                     // on the module: Launch.h
+constexpr llvm::StringLiteral streamKEstimate = "nv.stream_k_estimate"; // on kernels: NvPlan.td
 constexpr llvm::StringLiteral maxImprecise =
     "nv.max_imprecise"; // i32, on nv.wgmma: tile.dot's `max_imprecise`, if it is not 0
 constexpr llvm::StringLiteral scratch =

@@ -10,10 +10,10 @@
 //        the threads that load the partial tile wait. The two barriers and the release and acquire
 //        of the flag order the stores before the loads (PTX ISA, "Memory Consistency Model").
 //===-----------------------------------------------------------------------------------===//
-#include "ir/WorkSplit.h"
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "support/MachineModel.h"
+#include "support/WorkSplit.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;

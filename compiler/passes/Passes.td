@@ -156,7 +156,8 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let description = [{
     Compares the ways to run a kernel with load-dot loops, and lists them in `nv.candidates` with what each takes of an SM, or why it is refused. Marks
     the chosen one, which the passes after it apply. A kernel becomes persistent only with a producer, and only if as many CTAs fit on an SM. Where `nv-stream-k` is
-    switched on, CTAs split the tiles of a persistent kernel whose loop obeys its rules.
+    switched on, CTAs split the tiles of a persistent kernel whose loop obeys its rules; where it is not disabled either, such a kernel gets
+    `nv.stream_k_estimate`, by which each launch chooses between it and a variant with `nv-stream-k`.
 
     In kernels such as attention, whose MMAs are waited for in their iteration, a higher occupancy is preferred to a producer: CTAs hide each other's
     waits. So is the same occupancy, if waits can be deferred by one iteration. The choice `nv-keep-occupancy` switches that rule: without it there is a
@@ -168,6 +169,7 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
                              Option<"producer", "producer", "bool", "true", "a producer warp may load for the consumers">,
                              Option<"persistent", "persistent", "bool", "true", "a CTA may run several programs">,
                              Option<"streamK", "stream-k", "bool", "false", "CTAs may split a program's iterations">,
+                             Option<"estimatesStreamK", "estimates-stream-k", "bool", "true", "launches may choose a variant that does">,
                              Option<"carriesAccumulators", "carried-accumulators", "bool", "true", "waits for dots may be deferred by one iteration">],
                             producerOptions);
 }
@@ -191,7 +193,8 @@ def OrderRaster : Pass<"nv-order-raster", "::mlir::ModuleOp"> {
 def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
   let summary = "Split the output tiles of the last waves over CTAs by K-iterations, so that all CTAs end together";
   let description = [{
-    Stream-K (Osama et al., arXiv:2301.03598), on Hopper, where it is switched on. If tiles do not divide evenly over the CTAs, those of the last full
+    Stream-K (Osama et al., arXiv:2301.03598), on Hopper: where it is switched on, and in the variant that a launch compiles and runs if it predicts at
+    least 1.2 times the speed. If tiles do not divide evenly over the CTAs, those of the last full
     wave and the rest, or all if there is less than a wave, are split into equal work ranges. A CTA that has the first iterations of a tile stores its
     partial tile to global memory. The CTA that has the last iteration reduces the partial tiles in the order of the CTAs and runs the epilogue. If that
     saves less than it costs, which the kernel computes at its start, tiles stay whole. Sets `partial_bytes` of `nv.launch`. Without it CTAs idle in the

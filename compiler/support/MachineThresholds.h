@@ -72,6 +72,7 @@ struct MemoryThresholds {
   double partialBytesPerCycle = 32; ///< bytes per cycle and CTA
   double flagCycles = 2000;         ///< cycles: two round trips to L2, with fences
   double partialLoadCycles = 1500;  ///< cycles: latency of the first partial tile
+  double leastStreamKSpeedup = 1.2; ///< ratio: predicted, with which launches choose stream-K
 
   // Layout conversion: shuffles or shared memory, and its pieces.
   int64_t shuffles = 8;                 ///< shuffles, wherever registers come from

@@ -48,6 +48,31 @@ func.func @no_extent() attributes {c = #nv.channel<2 x[64, 0] x f16 via cp_async
 func.func @no_element() attributes {c = #nv.channel<2 x[64] x index via tma>} { return }
 
 // -----
+// CHECK-LABEL: func @estimate
+// CHECK-SAME: nv.stream_k_estimate = #nv.stream_k_estimate<()[s0] -> (s0 + 63), divisor = 64, sm_cycles = 256, l2_cycles = 683, least_gain = 6, partial_bytes = 32768>
+func.func @estimate(%k: i32) attributes {nv.stream_k_estimate = #nv.stream_k_estimate<()[s0] -> (s0 + 63), divisor = 64, sm_cycles = 256, l2_cycles = 683, least_gain = 6, partial_bytes = 32768>} { return }
+
+// -----
+// expected-error @below {{stream_k_estimate_c1: 1 dimensions, 1 results}}
+func.func @dimension() attributes {e = #nv.stream_k_estimate<(d0)[s0] -> (s0 + d0), divisor = 64, sm_cycles = 1, l2_cycles = 0, least_gain = 1, partial_bytes = 0>} { return }
+
+// -----
+// expected-error @below {{stream_k_estimate_c1: 0 dimensions, 2 results}}
+func.func @results() attributes {e = #nv.stream_k_estimate<()[s0] -> (s0, s0), divisor = 64, sm_cycles = 1, l2_cycles = 0, least_gain = 1, partial_bytes = 0>} { return }
+
+// -----
+// expected-error @below {{stream_k_estimate_c2: a number is too small}}
+func.func @divisor() attributes {e = #nv.stream_k_estimate<()[s0] -> (s0), divisor = 0, sm_cycles = 1, l2_cycles = 0, least_gain = 1, partial_bytes = 0>} { return }
+
+// -----
+// expected-error @below {{stream_k_estimate_c2: a number is too small}}
+func.func @gain() attributes {e = #nv.stream_k_estimate<()[s0] -> (s0), divisor = 1, sm_cycles = 1, l2_cycles = 0, least_gain = 0, partial_bytes = 0>} { return }
+
+// -----
+// expected-error @below {{`nv.stream_k_estimate` is a `#nv.stream_k_estimate` of a kernel}}
+func.func @other() attributes {nv.stream_k_estimate = 1 : i32} { return }
+
+// -----
 // expected-error @below {{kernel_plan_c1: `cluster` of 1}}
 func.func @lone_cluster() attributes {p = #nv.kernel_plan<cluster, [<all, 4 warps>], shared = 0, ctas = 1, registers = 0>} { return }
 

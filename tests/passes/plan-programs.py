@@ -8,6 +8,8 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=PLAN
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ESTIMATE
+# RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --disable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=NEVER
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --num-stages 15 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel matmul --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=SPLIT
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --enable-pass nv-stream-k --emit plan -o - | FileCheck %s --check-prefix=WHOLE
@@ -20,7 +22,7 @@
 # RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # ALONE: nv.launch<{{.*}}ctas_per_sm = 4
 # ALONE-NOT: nv.producer {
-# SAID: [[@LINE+39]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
+# SAID: [[@LINE+43]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
 # STARVED: remark: warps are not specialised: a producer leaves too few registers
 # TIGHT: nv.launch<{{.*}}registers = [168, 24, 240]
 # TIGHT: nv.producer {
@@ -31,6 +33,10 @@
 # PLAN: programs: persistent
 # PLAN: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 3 per SM
 # PLAN-NEXT: candidate: persistent, a producer: about {{[0-9]+}} bytes of shared memory, 2 per SM; taken
+# PLAN-NEXT: candidate: stream-K, a producer: about {{[0-9]+}} bytes of shared memory, 2 per SM; taken by launches that gain by it
+# A launch counts the iterations of a tile by the argument `n`.
+# ESTIMATE: nv.stream_k_estimate = #nv.stream_k_estimate<()[s0, s1, s2, s3, s4] -> ([[N:s[34]]] + 63), divisor = 64,
+# NEVER-NOT: stream-K
 # 15 stages do not fit into shared memory, a producer's or others: there are 14.
 # LARGE: programs: grid
 # LARGE: candidate: grid, a producer: its circular buffers do not fit into shared memory

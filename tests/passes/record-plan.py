@@ -20,6 +20,7 @@ import pantile.language as tl
 # PERSISTENT-NEXT: programs: persistent, bands of 8
 # PERSISTENT-NEXT: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM{{$}}
 # PERSISTENT-NEXT: candidate: persistent, a producer: about 213056 bytes of shared memory, 1 per SM; taken
+# PERSISTENT-NEXT: candidate: stream-K, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM; taken by launches that gain by it
 # PERSISTENT-NEXT: CTA: 9 warps, about {{[0-9]+}} registers per thread, 229440 bytes of shared memory, 1 per SM
 # PERSISTENT-NEXT: producer: 1 warp
 # PERSISTENT-NEXT: consumers: 8 warps

@@ -251,6 +251,7 @@ Kernel::Data exampleKernel() {
   map.multiples = {{{{{1, {3}}}}, 32}, {{{{2, {2}}, {1, {}}}}, 128}};
   map.conditions = {{{{100, {}}, {-2, {HostPolynomial::gridArg}}}}};
   data.tensorMaps = {map, map};
+  data.streamK = {{{{1, {3}}, {63, {}}}}, 64, 640, 910, 7, 65536};
   return data;
 }
 
@@ -269,6 +270,7 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_EQ(back->workspacePerCta, 131072);
   EXPECT_EQ(back->ctasPerProgram, 4);
   EXPECT_EQ(back->tensorMaps, data.tensorMaps);
+  EXPECT_EQ(back->streamK, data.streamK);
   EXPECT_EQ(back->dependencies, data.dependencies);
   EXPECT_EQ(back->written, data.written);
   EXPECT_EQ(back->options.target, "sm_90a");

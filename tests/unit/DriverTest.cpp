@@ -384,6 +384,21 @@ TEST(Module, NoVariantTakesThePlaceOfCodeWhoseVariablesWereInitialised) {
     }
 }
 
+TEST(Module, AStreamKVariantIsTriedOnceAndMustSplitTiles) {
+  for (int64_t bytes : {0, 4096}) {
+    int compiled = 0;
+    auto data = std::make_shared<Kernel::Data>(*recordedKernel());
+    data->compileStreamK = [&compiled, bytes] {
+      auto made = std::make_shared<Kernel::Data>(*recordedKernel("split"));
+      ++compiled, made->workspacePerCta = bytes;
+      return Result<Kernel>(Kernel(made));
+    };
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(bool(streamKVariant(Kernel(data))), bytes > 0);
+    EXPECT_EQ(compiled, 1);
+  }
+}
+
 TEST(Module, MoreSharedMemoryThanTheDeviceHasIsAnError) {
   Driver driver = Recorder::driver(true);
   driver.deviceGetAttribute = [](int *value, int, CUdevice) { return *value = 65536, 0; };

@@ -93,6 +93,13 @@ protected:
     return predict(matmul, requestOf(tile), shape, GetParam());
   }
 
+  /// Whatever the launch would choose.
+  LaunchPrediction ofWholeTiles(Tile tile, std::array<int64_t, 3> grid, int64_t depth = 4096) {
+    CompileRequest request = requestOf(tile);
+    request.options.disabledPasses = {"nv-stream-k"};
+    return predict(matmul, request, shapeOf(grid, depth), GetParam());
+  }
+
   LaunchPrediction ofLoops(const std::string &kernel, int64_t n, int64_t programs,
                            bool late = false) {
     CompileRequest request;
@@ -113,10 +120,10 @@ protected:
 
 TEST_P(Predictions, OneProgramTooManyCostsAWave) {
   const Tile tile{.m = 128, .n = 256};
-  const double one = ofProduct(tile, {132, 1, 1}).cycles;
-  EXPECT_DOUBLE_EQ(ofProduct(tile, {66, 1, 1}).cycles, one);
-  EXPECT_GT(ofProduct(tile, {133, 1, 1}).cycles, 1.8 * one);
-  EXPECT_DOUBLE_EQ(ofProduct(tile, {12, 22, 1}).cycles, ofProduct(tile, {133, 1, 1}).cycles);
+  const double one = ofWholeTiles(tile, {132, 1, 1}).cycles;
+  EXPECT_DOUBLE_EQ(ofWholeTiles(tile, {66, 1, 1}).cycles, one);
+  EXPECT_GT(ofWholeTiles(tile, {133, 1, 1}).cycles, 1.8 * one);
+  EXPECT_DOUBLE_EQ(ofWholeTiles(tile, {12, 22, 1}).cycles, ofWholeTiles(tile, {133, 1, 1}).cycles);
   EXPECT_DOUBLE_EQ(ofProduct(tile, {133, 1, 1}, 4096, 133).cycles, one);
 }
 
@@ -124,13 +131,26 @@ TEST_P(Predictions, StreamKSharesTheLastWave) {
   if (GetParam() != Stage::Plan)
     return;
   const Tile tile{.m = 128, .n = 256};
-  const double whole = ofProduct(tile, {16, 25, 1}).cycles;
+  const double whole = ofWholeTiles(tile, {16, 25, 1}).cycles;
   CompileRequest cut = requestOf(tile);
   cut.options.enabledPasses = {"nv-stream-k"};
   const LaunchPrediction shared = predict(matmul, cut, shapeOf({16, 25, 1}), Stage::Plan);
   EXPECT_EQ(shared.unknown, "");
   EXPECT_LT(shared.cycles, 0.85 * whole) << "400 programs are 3.03 waves";
   EXPECT_GT(shared.cycles, 0.7 * whole);
+}
+
+TEST_P(Predictions, LaunchesChooseStreamKWhereItGains) {
+  if (GetParam() != Stage::Plan)
+    return;
+  const Tile tile{.m = 128, .n = 256};
+  auto gain = [&](std::array<int64_t, 3> grid, int64_t k) {
+    return ofWholeTiles(tile, grid, k).cycles / ofProduct(tile, grid, k).cycles;
+  };
+  EXPECT_GT(gain({2, 4, 1}, 14336), 1.5);
+  EXPECT_GT(gain({133, 1, 1}, 4096), 1.2);
+  EXPECT_DOUBLE_EQ(gain({132, 1, 1}, 14336), 1);
+  EXPECT_DOUBLE_EQ(gain({2, 4, 1}, 64), 1);
 }
 
 TEST_P(Predictions, MoreIterationsTakeLonger) {

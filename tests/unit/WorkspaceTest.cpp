@@ -1,6 +1,6 @@
 //===- WorkspaceTest.cpp - memory for parts of sums, against a driver that counts ----------===//
 #include "runtime/Workspace.h"
-#include "ir/WorkSplit.h"
+#include "support/StreamKModel.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>

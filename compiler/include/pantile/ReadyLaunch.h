@@ -39,6 +39,7 @@ private:
   int together = 1; ///< CTAs that run one program
   unsigned slotCount = 0, threads = 0, sharedBytes = 0;
   bool hasMaps = false;
+  bool mayChooseStreamK = false;
 };
 
 } // namespace pantile

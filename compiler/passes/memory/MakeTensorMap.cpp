@@ -1,6 +1,6 @@
 //===- MakeTensorMap.cpp - the tensor map of an access, and its coordinates --------===//
 // Needs: see MakeTensorMap.h.
-// Gives: makeTensorMap, makeCoordinates.
+// Gives: hostExpr, makeTensorMap, makeCoordinates.
 //===-------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
 #include "support/MachineModel.h"
@@ -21,18 +21,6 @@ AffineExpr factorOf(Builder &b, func::FuncOp kernel, Value leaf) {
                         : isa<NumProgramsOp>(op) ? cast<NumProgramsOp>(op).getAxis()
                                                  : cast<nv::ProgramAtOp>(op).getAxis();
   return b.getAffineSymbolExpr(kernel.getNumArguments() + axis);
-}
-
-AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
-                    const Polynomial &polynomial, int64_t scale) {
-  AffineExpr sum = b.getAffineConstantExpr(0);
-  for (const auto &[product, coefficient] : polynomial.products()) {
-    AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
-    for (unsigned leaf : product)
-      term = factorOf(b, kernel, affine.leaf(leaf)) * term;
-    sum = sum + term;
-  }
-  return sum;
 }
 
 /// Emits the arithmetic of coordinates: in 32 bits where that cannot overflow, else in 64 bits.
@@ -131,6 +119,18 @@ private:
   AffineAnalysis &affine;
 };
 } // namespace
+
+AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
+                    const Polynomial &polynomial, int64_t scale) {
+  AffineExpr sum = b.getAffineConstantExpr(0);
+  for (const auto &[product, coefficient] : polynomial.products()) {
+    AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
+    for (unsigned leaf : product)
+      term = factorOf(b, kernel, affine.leaf(leaf)) * term;
+    sum = sum + term;
+  }
+  return sum;
+}
 
 Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnalysis &affine,
                     const TmaAccess &access, const TmaBox &box) {

@@ -13,7 +13,8 @@
 //           The scratch of one program is live at the same time as the stages of the next one. Both
 //           must fit into shared memory, and must not cost a CTA per SM.
 //        4. With option `stream-k`, a persistent kernel splits its tiles, wherever that is legal
-//           (StreamKLoop.h).
+//           (StreamKLoop.h). With option `estimates-stream-k` it does not, but gets what a launch
+//           needs to choose a variant that does, if that costs no CTA per SM.
 //        5. A producer that loads all tiles where the grid is as launched does so in the other program
 //           maps, too; they are refused where consumers would have to copy some.
 //===------------------------------------------------------------------------------------===//
@@ -28,7 +29,7 @@
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "passes/pipeline/SpecialisableLoops.h"
-#include "passes/pipeline/StreamKLoop.h"
+#include "passes/pipeline/StreamKCost.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -46,7 +47,7 @@ public:
   void plan() {
     if (!loadDotLoops(kernel).empty())
       planProducerAndPersistence();
-    if (options.streamK)
+    if (options.streamK || (options.estimatesStreamK && isPersistent()))
       planStreamK();
   }
 
@@ -79,6 +80,12 @@ private:
       refusePersistent(kernel, "scratch next to the stages would cost a CTA per SM");
     else if (persistent)
       choose(withProducer);
+  }
+
+  /// In the plan alone, as it was not asked for.
+  void addRefused(nv::ProgramMap map, const Refusal &refusal) {
+    if (refusal.at)
+      addCandidate(kernel, {.map = map, .producer = true, .refused = refusal.reason});
   }
 
   void choose(Candidate candidate) {
@@ -177,20 +184,35 @@ private:
 
   //===- stream-K --------------------------------------------------------------------------===//
 
-  /// Of a persistent kernel that was asked for it, wherever it is legal: whether it pays depends on the
-  /// launch, so the kernel itself decides that.
+  bool isPersistent() {
+    nv::CandidateAttr chosen = chosenCandidate(kernel);
+    return chosen && chosen.getMap() == nv::ProgramMap::Persistent;
+  }
+
+  /// Of a persistent kernel, wherever it is legal: whether it pays depends on the launch.
   void planStreamK() {
     Refusal refusal{kernel, nullptr, "the kernel is not persistent"};
-    nv::CandidateAttr chosen = chosenCandidate(kernel);
-    const bool isPersistent = chosen && chosen.getMap() == nv::ProgramMap::Persistent;
     const auto plan =
-        isPersistent ? pantile::planStreamK(kernel, choices(), refusal) : std::nullopt;
+        isPersistent() ? pantile::planStreamK(kernel, choices(), refusal) : std::nullopt;
     if (!plan)
-      return reportRefusal(kernel, nv::ProgramMap::StreamK, refusal);
-    choose({.map = nv::ProgramMap::StreamK,
-            .producer = true,
-            .sharedBytes = plan->demand.sharedBytes,
-            .ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand)});
+      return options.streamK ? reportRefusal(kernel, nv::ProgramMap::StreamK, refusal)
+                             : addRefused(nv::ProgramMap::StreamK, refusal);
+    Candidate split{.map = nv::ProgramMap::StreamK,
+                    .producer = true,
+                    .sharedBytes = plan->demand.sharedBytes,
+                    .ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand)};
+    if (options.streamK)
+      return choose(split);
+    addCandidate(kernel, split);
+    if (split.ctasPerSm >= chosenCandidate(kernel).getCtasPerSm())
+      estimate(split.ctasPerSm);
+  }
+
+  void estimate(int64_t ctasPerSm) {
+    Refusal none;
+    if (nv::StreamKEstimateAttr estimate = estimateStreamK(kernel, *findStreamKLoop(kernel, none),
+                                                           std::max<int64_t>(ctasPerSm, 1)))
+      kernel->setAttr(names::streamKEstimate, estimate);
   }
 
   ProducerChoices choices() const {
@@ -208,8 +230,8 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   using PlanProgramsBase::PlanProgramsBase;
   void runOnOperation() override {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
-      Planner(kernel, {keepsOccupancy, producer, persistent, streamK, carriesAccumulators, thirdCta,
-                       bufferedValues, tmaValues, mixedTransports})
+      Planner(kernel, {keepsOccupancy, producer, persistent, streamK, estimatesStreamK,
+                       carriesAccumulators, thirdCta, bufferedValues, tmaValues, mixedTransports})
           .plan();
   }
 };

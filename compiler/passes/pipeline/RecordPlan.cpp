@@ -16,10 +16,10 @@
 #include "ir/LoopSchedule.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
-#include "ir/WorkSplit.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "support/WorkSplit.h"
 
 using namespace mlir;
 

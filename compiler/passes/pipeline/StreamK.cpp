@@ -27,7 +27,6 @@
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
-#include "ir/WorkSplit.h"
 #include "layout/LinearLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -35,9 +34,10 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/ProducerPartition.h"
-#include "passes/pipeline/StreamKLoop.h"
+#include "passes/pipeline/StreamKCost.h"
 #include "passes/pipeline/WorkRanges.h"
 #include "support/Target.h"
+#include "support/WorkSplit.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -52,7 +52,9 @@ class Splitter {
 public:
   Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
       : kernel(kernel), b(kernel.getContext()), programs(programs), loop(found.loop),
-        mma(found.mma), sum(found.sum) {}
+        mma(found.mma), sum(found.sum), bytes(partialTileBytes(found)),
+        gain(leastGain(found, ctasPerSm())),
+        cyclesOfIteration(iterationCycles(found, ctasPerSm())) {}
 
   /// Returns the bytes of a partial tile.
   int64_t run() {
@@ -63,21 +65,10 @@ public:
 private:
   //===- work ranges -----------------------------------------------------------------------===//
 
-  /// The fewest iterations that a split must save for each partial tile: the time to write it and to
-  /// read it by L2, and two ways there and back, in iterations. For 128 times 128 elements on an H200
-  /// that is 3 to 5 microseconds.
-  int64_t leastGain() {
-    const MemoryThresholds &costs = machineOf(kernel).memory;
-    const double cyclesOfPartial =
-        2.0 * static_cast<double>(bytes) / costs.partialBytesPerCycle + costs.flagCycles;
-    return static_cast<int64_t>(std::ceil(cyclesOfPartial / cyclesOfIteration()));
-  }
-
   /// The CTAs of an SM share its engines.
-  double cyclesOfIteration() {
+  int64_t ctasPerSm() {
     const nv::CandidateAttr chosen = chosenCandidate(kernel);
-    const int64_t ctas = chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
-    return static_cast<double>(ctas * std::max<int64_t>(busiestEngine(loop, {}).cycles, 1));
+    return chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
   }
 
   /// How many iterations before the end the first partial tile is loaded, which hides its latency; 0
@@ -93,7 +84,7 @@ private:
     const int64_t most = budget.machine.registers.maxOfConsumer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(
-                     std::ceil(budget.machine.memory.partialLoadCycles / cyclesOfIteration()))
+                     std::ceil(budget.machine.memory.partialLoadCycles / cyclesOfIteration))
                : 0;
   }
 
@@ -111,11 +102,9 @@ private:
 
   void split() {
     Location loc = programs.getLoc();
-    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(sum).getType());
-    bytes = 4 * int64_t(layoutOf(tile).numRegs()) * 32 * moduleInt(kernel, names::numWarps, 4);
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
-    const WorkRange s = findWorkRange(b, programs, countIterationsOfTile(n), leastGain());
+    const WorkRange s = findWorkRange(b, programs, countIterationsOfTile(n), gain);
     firstPeer = addHelperWarp(n, s);
     auto units = scf::ForOp::create(b, loc, n.of(0), s.allUnits, n.of(1));
     units->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
@@ -282,8 +271,9 @@ private:
   scf::ForOp programs, loop;
   nv::AsyncMmaOpInterface mma;
   const unsigned sum;
+  const int64_t bytes, gain;
+  const double cyclesOfIteration;
   Value firstPeer;
-  int64_t bytes = 0;
 };
 
 /// Whether the plan has chosen it; where there is no plan, whether it is legal.

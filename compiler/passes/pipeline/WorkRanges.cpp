@@ -3,7 +3,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/WorkRanges.h"
 #include "ir/Tile.h"
-#include "ir/WorkSplit.h"
+#include "support/WorkSplit.h"
 
 using namespace mlir;
 

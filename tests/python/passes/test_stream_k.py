@@ -12,7 +12,7 @@ import pytest
 from conftest import check_product
 from test_matmul_shapes import matmul
 
-SPLIT = {"enabled_passes": "nv-stream-k"}
+SPLIT, WHOLE = {"enabled_passes": "nv-stream-k"}, {"disabled_passes": "nv-stream-k"}
 
 
 @triton.jit
@@ -70,7 +70,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
     a, b = matrices(sum(shape), *shape)
     da, db = device.to(a), device.to(b)
     results = []
-    for options in (SPLIT, SPLIT, {}):
+    for options in (SPLIT, SPLIT, WHOLE):
         out = device.output(shape[:2], "fp32")
         launch(device, da, db, out.array, block, **options)
         results.append(out.numpy())
@@ -90,7 +90,7 @@ def test_cycles_side_by_side(device, monkeypatch, programs, depth):
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
     a, b = matrices(programs, 64 * programs, 32, depth)
     results = []
-    for options in (SPLIT, {}):
+    for options in (SPLIT, WHOLE):
         out = device.output((64 * programs, 32), "fp32")
         launch(device, device.to(a), device.to(b), out.array, (64, 32, 64, 3, 4), **options)
         results.append(out.numpy())
@@ -316,7 +316,7 @@ def test_bounds_next_to_the_last_integer(device, bounds, programs):
     depths, stride = list(range(*bounds)), 2**15
     (a, b), arrays = far_matrices(device, 64 * programs, depths, 32, stride)
     outs = []
-    for options in (SPLIT, {}):
+    for options in (SPLIT, WHOLE):
         out = device.output((64 * programs, 64), "fp32")
         kernel = far_depths[(programs,)](
             *arrays, out.array, *bounds[:2], stride, STEP=bounds[2],

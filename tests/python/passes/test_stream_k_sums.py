@@ -10,7 +10,7 @@ import pantile.language as tl
 import pytest
 from device_arrays import random
 
-SPLIT = {"enabled_passes": "nv-stream-k"}
+SPLIT, WHOLE = {"enabled_passes": "nv-stream-k"}, {"disabled_passes": "nv-stream-k"}
 B = 64
 
 
@@ -83,7 +83,7 @@ def test_scaled_sums(device, way, shape):
     scales = random((M, blocks), "fp32", 3), random((blocks, N), "fp32", 4)
     table = np.random.default_rng(5).permutation(M).astype(np.int32)
     results = []
-    for options in (SPLIT, SPLIT, {}):
+    for options in (SPLIT, SPLIT, WHOLE):
         out = device.output((M, N), "fp32")
         kernel = scaled[(triton.cdiv(M, B), triton.cdiv(N, B))](
             *map(device.to, (a, b, *scales, table)), out.array, M, N, K, way, B,
@@ -127,7 +127,7 @@ def test_unpacked_weights(device, dtype, block, enabled):
     a, q = random((M, K), dtype, 6), random((K, N), "i8", 7, low=-8, high=8)
     scales, bits = random((K // BK, N), "fp32", 8), q.view(np.uint8) & 15
     results = []
-    for options in ({"enabled_passes": enabled}, {}):
+    for options in ({"enabled_passes": enabled}, WHOLE):
         out = device.output((M, N), "fp32")
         unpacked[(triton.cdiv(M, block[0]), triton.cdiv(N, block[1]))](
             device.to(a), device.to(bits[::2] | (bits[1::2] << 4)), device.to(scales), out.array,
