@@ -222,6 +222,14 @@ void checkArtifact(const std::string &text, const std::string &target, const Pro
   succeeded(launch(*kernel, grid, args), "launching from an artifact");
   succeeded(synchronize(0), "waiting");
   expect(problem.isRight(problem.dc), "results of an artifact's kernel");
+  expect(bool((*kernel)->compileStreamK) == (target == "sm_90a"), "its stream-K variant");
+  if ((*kernel)->compileStreamK) {
+    Result<Kernel> split = (*kernel)->compileStreamK();
+    if (succeeded(split, "the stream-K variant from the artifact"))
+      succeeded(launch(*split, grid, args), "launching it");
+    succeeded(synchronize(0), "waiting");
+    expect(problem.isRight(problem.dc), "results of the stream-K variant");
+  }
 
   // The same memory as other matrices: B starts off 16 bytes, and no size divides anything.
   auto shifted = launchArgs(LaunchArg::device(problem.dc), LaunchArg::device(problem.da + 2 * k),

@@ -16,8 +16,8 @@ namespace pantile {
 class PANTILE_API Artifact {
 public:
   /// Compiles the kernel of `program`, specialised as `specialization` says, with `options`, and
-  /// adds it, with the variant that launches fall back to where tensor maps cannot describe the
-  /// arguments. Returns the Error of the compilation if it fails.
+  /// adds it, with the variants that launches run where tensor maps cannot describe the arguments,
+  /// and where stream-K is faster. Returns the Error of the compilation if it fails.
   Result<void> add(const Program &program, const Specialization &specialization,
                    const Options &options);
   /// Adds `kernel`, which has machine code or, for the CPU, its tile IR as text; an Error of kind
