@@ -19,6 +19,17 @@ int argOf(int symbol, int numArgs) {
   return symbol < numArgs ? symbol : HostPolynomial::gridArg + symbol - numArgs;
 }
 
+/// Of a quotient of a symbol; also of `s mod c`, which MLIR makes of s - (s floordiv c) * c.
+HostPolynomial ofQuotient(AffineBinaryOpExpr expr, int numArgs) {
+  auto symbol = cast<AffineSymbolExpr>(expr.getLHS());
+  const int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
+  const int arg = argOf(static_cast<int>(symbol.getPosition()), numArgs);
+  const HostPolynomial::Factor quotient{arg, divisor};
+  if (expr.getKind() == AffineExprKind::FloorDiv)
+    return {{{1, {quotient}}}};
+  return {{{1, {arg}}, {-divisor, {quotient}}}};
+}
+
 std::vector<HostPolynomial> polynomials(nv::TensorMapOp op, AffineMap map) {
   const int numArgs = static_cast<int>(op->getParentOfType<func::FuncOp>().getNumArguments());
   std::vector<HostPolynomial> result;
@@ -41,11 +52,8 @@ HostPolynomial hostPolynomial(AffineExpr expr, int numArgs) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return {{{1, {argOf(static_cast<int>(symbol.getPosition()), numArgs)}}}};
   auto both = cast<AffineBinaryOpExpr>(expr);
-  if (both.getKind() == AffineExprKind::FloorDiv) {
-    auto symbol = cast<AffineSymbolExpr>(both.getLHS());
-    auto divisor = cast<AffineConstantExpr>(both.getRHS());
-    return {{{1, {{argOf(static_cast<int>(symbol.getPosition()), numArgs), divisor.getValue()}}}}};
-  }
+  if (both.getKind() == AffineExprKind::FloorDiv || both.getKind() == AffineExprKind::Mod)
+    return ofQuotient(both, numArgs);
   HostPolynomial lhs = hostPolynomial(both.getLHS(), numArgs),
                  rhs = hostPolynomial(both.getRHS(), numArgs), result;
   if (both.getKind() == AffineExprKind::Add) {
@@ -53,6 +61,7 @@ HostPolynomial hostPolynomial(AffineExpr expr, int numArgs) {
     result.terms.insert(result.terms.end(), rhs.terms.begin(), rhs.terms.end());
     return result;
   }
+  assert(both.getKind() == AffineExprKind::Mul && "what hostExpr makes");
   for (const auto &a : lhs.terms)
     for (const auto &b : rhs.terms) {
       HostPolynomial::Term term{a.coefficient * b.coefficient, a.factors};

@@ -81,3 +81,29 @@ def test_multiples(device, by, stored, transposed):
 def test_masked(device, k, stored, transposed):
     """Among them rows at no multiple of 16 bytes, and quotients that are rounded."""
     run(device, B + 9, 2 * B + 16, k, 2, stored, True, transposed)
+
+
+@triton.jit
+def few_rows(a, b, c, M, N, K, S, B: tl.constexpr, BK: tl.constexpr):
+    """C = A B with the rows of A from S % 64 on taken as zeros, S - (S // 64) * 64 as the bound."""
+    rows, columns = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    last = 0 - (S // 64) * 64 + S
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, BK):
+        deep = k + tl.arange(0, BK)
+        x = tl.load(a + rows[:, None] * K + deep[None, :], mask=(rows < last)[:, None] & (deep < K)[None, :], other=0.0)  # fmt: skip
+        y = tl.load(b + deep[:, None] * N + columns[None, :], mask=(deep < K)[:, None] & (columns < N)[None, :], other=0.0)  # fmt: skip
+        acc = tl.dot(x, y, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("given", [80, 16, 144, 63, 64])
+def test_a_remainder_as_the_bound(device, given):
+    """MLIR writes such a bound as `mod`, which a tensor map has to compute, too."""
+    M, N, K = 64, 64, 320
+    a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
+    out = device.output((M, N), "fp32")
+    few_rows[(1,)](device.to(a), device.to(b), out.array, M, N, K, given, 64, 64, num_warps=4)
+    wide = a.astype(np.float64)
+    wide[given % 64 :] = 0
+    np.testing.assert_allclose(out.numpy(), wide @ b.astype(np.float64), rtol=1e-3, atol=2e-2)
