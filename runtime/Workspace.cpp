@@ -17,8 +17,9 @@
 namespace pantile {
 namespace {
 
-constexpr int mostWorkspaces = 64; // of a context
-constexpr int mostKept = 8;        // of them by streams that record no events
+constexpr int mostWorkspaces = 64;    // of a context
+constexpr int mostKept = 8;           // of them by streams that record no events
+constexpr unsigned disableTiming = 2; // CU_EVENT_DISABLE_TIMING
 
 /// Launches of one queue run in order.
 struct Queue {
@@ -37,7 +38,8 @@ struct Requester {
 
 struct Memory {
   Queue queue;
-  bool isLent = false; ///< to the queue; else only the queue's context counts
+  bool isLent = false;    ///< to the queue; else only the queue's context counts
+  bool isRetired = false; ///< too small for the queue's next launches; free after `lastUse`
   CUdeviceptr start = 0;
   size_t bytes = 0;
   CUevent lastUse = nullptr;                      ///< of a stream that does not keep it
@@ -91,14 +93,22 @@ bool clear(const Driver &driver, CUdeviceptr start, size_t bytes) {
   return done;
 }
 
+/// Zeroes memory for launches of the requester. What is queued on its stream waits for that, and
+/// nothing else; a capture, which would record it, waits here.
+bool clearFor(const Driver &driver, const Requester &requester, CUdeviceptr start, size_t bytes) {
+  if (requester.graph)
+    return clear(driver, start, bytes);
+  return driver.memsetAsync && driver.memsetAsync(start, 0, bytes, requester.stream) == 0;
+}
+
 /// Replaces the memory if it has less than `bytes`. No launch may use it any more.
-bool enlarge(const Driver &driver, Memory &memory, size_t bytes) {
+bool enlarge(const Driver &driver, const Requester &requester, Memory &memory, size_t bytes) {
   CUdeviceptr start = 0;
   if (memory.bytes >= bytes)
     return true;
   if (driver.memAlloc(&start, bytes) != 0)
     return false;
-  if (!clear(driver, start, splitFlagBytes)) {
+  if (!clearFor(driver, requester, start, splitFlagBytes)) {
     driver.memFree(start);
     return false;
   }
@@ -155,7 +165,8 @@ private:
 
   Memory *find(const Queue &queue, size_t bytes) {
     auto found = std::ranges::find_if(all, [&](const Memory &memory) {
-      return memory.queue == queue && memory.isLent && !memory.isFree() && memory.bytes >= bytes;
+      return memory.queue == queue && memory.isLent && !memory.isRetired && !memory.isFree() &&
+             memory.bytes >= bytes;
     });
     return found == all.end() ? nullptr : &*found;
   }
@@ -177,6 +188,7 @@ private:
   }
 
   void provide(const Driver &driver, const Requester &requester, size_t bytes);
+  bool retire(const Driver &driver, const Requester &requester, Memory &memory);
   Memory *takeFree(const Driver &driver, uint64_t context);
   void give(const Driver &driver, const Requester &requester, Memory &memory);
 };
@@ -187,14 +199,22 @@ void Workspaces::provide(const Driver &driver, const Requester &requester, size_
   if (find(requester.queue, bytes)) // another thread has provided it
     return;
   if (Memory *small = requester.graph ? nullptr : find(requester.queue, 0)) {
-    if (driver.streamSynchronize && driver.streamSynchronize(requester.stream) == 0)
-      enlarge(driver, *small, std::max(bytes, 2 * small->bytes));
-    return;
+    if (!retire(driver, requester, *small))
+      return;
+    bytes = std::max(bytes, 2 * small->bytes);
   }
   Memory *memory = takeFree(driver, requester.queue.context);
-  if (memory && enlarge(driver, *memory, bytes))
+  if (memory && enlarge(driver, requester, *memory, bytes))
     give(driver, requester, *memory);
   std::erase_if(all, [](const Memory &memory) { return memory.start == 0; });
+}
+
+/// Takes `memory` from its stream without a wait for the launches that use it.
+bool Workspaces::retire(const Driver &driver, const Requester &requester, Memory &memory) {
+  memory.isRetired = driver.eventCreate && driver.eventRecord && driver.eventDestroy &&
+                     (memory.lastUse || driver.eventCreate(&memory.lastUse, disableTiming) == 0) &&
+                     driver.eventRecord(memory.lastUse, requester.stream) == 0;
+  return memory.isRetired;
 }
 
 /// Takes memory of destroyed graphs first, then new memory, then that of a stream that may need it
@@ -210,12 +230,11 @@ Memory *Workspaces::takeFree(const Driver &driver, uint64_t context) {
       return memory.lastUse && driver.eventQuery && driver.eventQuery(memory.lastUse) == 0;
     });
   if (taken)
-    taken->isLent = false, taken->graphIsGone.reset();
+    taken->isLent = taken->isRetired = false, taken->graphIsGone.reset();
   return taken;
 }
 
 void Workspaces::give(const Driver &driver, const Requester &requester, Memory &memory) {
-  constexpr unsigned disableTiming = 2; // CU_EVENT_DISABLE_TIMING
   memory.queue = requester.queue;
   if (requester.graph) {
     if (memory.lastUse)

@@ -7,7 +7,8 @@
 //        memory is in use, memory whose event has completed goes to a new stream. Each capture has
 //        memory of its own, since a graph may run at the same time as later launches; it is free
 //        again when the graph and all its copies and instances are destroyed. Memory grows by a
-//        factor of two at least.
+//        factor of two at least: the stream gets other memory, and what it had is free when its
+//        launches have ended. No launch waits for others.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cuda/Driver.h"
