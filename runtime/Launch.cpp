@@ -41,11 +41,22 @@ bool suits(const Kernel &kernel, const Grid &grid, const LaunchOptions &options)
           (isPlain(options) && mayUseClusters(grid, kernel->ctasPerProgram)));
 }
 
+/// Graphs that are instantiated from one capture may run side by side, and would share a workspace.
+bool isCaptured(const Driver &driver, uint64_t stream) {
+  constexpr uint64_t legacyStream = 1;
+  int status = 0;
+  return stream > legacyStream && driver.streamIsCapturing &&
+         (driver.streamIsCapturing(reinterpret_cast<CUstream>(stream), &status) != 0 ||
+          status != 0);
+}
+
 /// The stream-K variant, where it is predicted to be faster; else null.
 Kernel betterVariant(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                     llvm::ArrayRef<uint64_t> slots, int device) {
+                     llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options) {
   const bool isBetter =
-      kernel->streamK && choosesStreamK(driver, kernel, device, tileCountOf(kernel, slots, grid));
+      kernel->streamK &&
+      choosesStreamK(driver, kernel, options.device, tileCountOf(kernel, slots, grid)) &&
+      !isCaptured(driver, options.stream);
   return isBetter ? streamKVariant(kernel) : Kernel();
 }
 
@@ -79,8 +90,10 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
   EncodedTensorMaps maps;
   const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, grid, maps);
   if (fits && suits(kernel, grid, options)) {
-    if (Kernel split = betterVariant(**driver, kernel, grid, slots, options.device))
-      return launch(split, grid, args, options);
+    // What keeps the variant from being launched need not keep the kernel.
+    if (Kernel split = betterVariant(**driver, kernel, grid, slots, options);
+        split && launch(split, grid, args, options))
+      return {};
     return launchOnGpu(**driver, kernel, grid, slots, maps, options);
   }
   Result<Kernel> plain = plainVariant(kernel);

@@ -166,10 +166,11 @@ Kernel streamKVariant(const Kernel &kernel) {
   LaunchState &state = launchStateOf(*kernel);
   std::lock_guard lock(state.compilingVariants);
   if (!kernel->compileStreamK || (state.handedOut && hasOwnLibraries(kernel->options)))
-    return Kernel();
+    return state.lacksStreamK = true, Kernel();
   if (!std::exchange(state.triedStreamK, true))
     if (Result<Kernel> made = kernel->compileStreamK(); made && (*made)->workspacePerCta > 0)
       state.streamK = *made;
+  state.lacksStreamK = !state.streamK;
   return state.streamK;
 }
 

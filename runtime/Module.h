@@ -29,6 +29,7 @@ struct LaunchState {
   Kernel plain;   ///< compiled without tensor maps, once a launch needed it
   Kernel streamK; ///< compiled with its tiles split, once a launch chose that; null if that failed
   bool triedStreamK = false;
+  std::atomic<bool> lacksStreamK = false; ///< there is no such variant
   /// By device: the last choice of StreamKChoice.h, or 0.
   std::array<std::atomic<uint64_t>, maxDevices> streamKChoices{};
   const std::string *name = nullptr; ///< keptName; valid once loaded

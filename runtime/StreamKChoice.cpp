@@ -20,36 +20,27 @@ uint64_t keyOf(TileCount count) {
 }
 
 /// The choice for such a launch on `device`, if the last one there was such a launch.
-std::optional<bool> lastChoice(const LaunchState &state, CUdevice device, TileCount count) {
-  const uint64_t key = keyOf(count);
-  if (key == 0)
-    return false;
+std::optional<bool> lastChoice(const LaunchState &state, CUdevice device, uint64_t key) {
   if (unsigned(device) >= LaunchState::maxDevices)
     return std::nullopt;
   const uint64_t last = state.streamKChoices[device].load(std::memory_order_relaxed);
   return last >> 1 == key ? std::optional<bool>(last & 1) : std::nullopt;
 }
 
-/// On a GPU.
-struct Occupancy {
-  CUdevice device = 0;
-  int ctas = 0, sms = 0;
-};
-
-std::optional<Occupancy> occupancyOn(const Driver &driver, const Kernel &kernel, int device) {
-  auto scope = ContextScope::enter(driver, device);
-  if (!scope)
+/// The choice on the device of the current context; none where that cannot be queried.
+std::optional<bool> makeChoice(const Driver &driver, const Kernel &kernel, CUdevice device,
+                               TileCount count) {
+  int sms = 0;
+  const auto target = Target::parse(kernel->options.target);
+  Result<CUfunction> function = loadedFunction(driver, kernel, device);
+  if (!target || !function || driver.deviceGetAttribute(&sms, multiprocessorCount, device) != 0 ||
+      sms < 1)
     return std::nullopt;
-  Occupancy found{scope->device()};
-  Result<CUfunction> function = loadedFunction(driver, kernel, found.device);
-  if (!function || driver.deviceGetAttribute(&found.sms, multiprocessorCount, found.device) != 0 ||
-      found.sms < 1)
+  Result<int> ctas = residentCtas(driver, kernel, device, *function);
+  if (!ctas)
     return std::nullopt;
-  Result<int> resident = residentCtas(driver, kernel, found.device, *function);
-  if (!resident)
-    return std::nullopt;
-  found.ctas = *resident;
-  return found;
+  const MemoryThresholds &costs = target->machine().memory;
+  return streamKSpeedup(*kernel->streamK, costs, count, *ctas, sms) >= costs.leastStreamKSpeedup;
 }
 
 } // namespace
@@ -61,18 +52,21 @@ TileCount tileCountOf(const Kernel &kernel, llvm::ArrayRef<uint64_t> slots, cons
 
 bool choosesStreamK(const Driver &driver, const Kernel &kernel, int device, TileCount count) {
   LaunchState &state = launchStateOf(*kernel);
-  if (auto known = lastChoice(state, device, count))
-    return *known;
-  const auto found = occupancyOn(driver, kernel, device);
-  const auto target = Target::parse(kernel->options.target);
-  if (!found || !target)
+  const uint64_t key = keyOf(count);
+  if (key == 0 || state.lacksStreamK.load(std::memory_order_relaxed))
     return false;
-  const MemoryThresholds &costs = target->machine().memory;
-  const bool isBetter = streamKSpeedup(*kernel->streamK, costs, count, found->ctas, found->sms) >=
-                        costs.leastStreamKSpeedup;
-  state.streamKChoices[found->device].store(keyOf(count) << 1 | uint64_t(isBetter),
-                                            std::memory_order_relaxed);
-  return isBetter;
+  if (auto known = lastChoice(state, device, key))
+    return *known;
+  auto scope = ContextScope::enter(driver, device);
+  if (!scope)
+    return false;
+  if (auto known = lastChoice(state, scope->device(), key))
+    return *known;
+  const std::optional<bool> choice = makeChoice(driver, kernel, scope->device(), count);
+  if (choice)
+    state.streamKChoices[scope->device()].store(key << 1 | uint64_t(*choice),
+                                                std::memory_order_relaxed);
+  return choice.value_or(false);
 }
 
 } // namespace pantile

@@ -113,7 +113,7 @@ std::optional<StreamKEstimate> readEstimate(ByteReader &in) {
                           &estimate.leastGain, &estimate.partialBytes})
     *number = static_cast<int64_t>(in.u64());
   for (int64_t *number : {&estimate.divisor, &estimate.leastGain}) // of a damaged file
-    *number = std::max<int64_t>(*number, 1);
+    *number = std::clamp<int64_t>(*number, 1, int64_t(1) << 32);
   return estimate;
 }
 

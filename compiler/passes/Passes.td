@@ -194,7 +194,7 @@ def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
   let summary = "Split the output tiles of the last waves over CTAs by K-iterations, so that all CTAs end together";
   let description = [{
     Stream-K (Osama et al., arXiv:2301.03598), on Hopper: where it is switched on, and in the variant that a launch compiles and runs if it predicts at
-    least 1.2 times the speed. If tiles do not divide evenly over the CTAs, those of the last full
+    least 1.2 times the speed and is not captured in a graph. If tiles do not divide evenly over the CTAs, those of the last full
     wave and the rest, or all if there is less than a wave, are split into equal work ranges. A CTA that has the first iterations of a tile stores its
     partial tile to global memory. The CTA that has the last iteration reduces the partial tiles in the order of the CTAs and runs the epilogue. If that
     saves less than it costs, which the kernel computes at its start, tiles stay whole. Sets `partial_bytes` of `nv.launch`. Without it CTAs idle in the

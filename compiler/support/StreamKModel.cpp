@@ -58,7 +58,8 @@ WorkSplit workSplitOf(int64_t programs, int ctas) {
 double streamKSpeedup(const StreamKEstimate &estimate, const MemoryThresholds &costs,
                       TileCount count, int ctas, int sms) {
   const WorkSplit split = workSplitOf(count.programs, ctas);
-  if (split.cycles == 0 || count.iterations < 1)
+  if (split.cycles == 0 || ctas > mostSplitCtas || count.iterations < 1 ||
+      count.iterations >= mostSplitIterations)
     return 1;
   const Pieces pieces = piecesOf(split, count, estimate.leastGain, count.programs > ctas);
   if (!pieces.pay)

@@ -13,6 +13,8 @@
 namespace pantile {
 
 constexpr int mostSplitCtas = 1024, wordsOfFlag = 32;
+/// Of a tile: so all iterations of the tiles that are split can be counted in 32 bits.
+constexpr int64_t mostSplitIterations = (int64_t(1) << 31) / (2 * mostSplitCtas);
 constexpr int64_t splitFlagBytes = 4 * wordsOfFlag * mostSplitCtas;
 
 /// How tiles are split over CTAs: `cycles` times, `ctas` CTAs share the tiles of `programs` programs.

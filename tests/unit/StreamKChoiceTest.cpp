@@ -47,14 +47,15 @@ TEST(StreamKChoice, WhatLosesStaysWhole) {
 TEST(StreamKChoice, NothingIsSplitInFullWavesAndShortLoops) {
   for (int64_t waves : {1, 2, 7})
     EXPECT_EQ(streamKSpeedup(wide.estimate, costs, {waves * sms, 1000}, sms, sms), 1);
-  for (int64_t iterations : {-1, 0, 1, 8})
+  for (int64_t iterations : {int64_t(-1), int64_t(0), int64_t(1), int64_t(8), mostSplitIterations})
     EXPECT_EQ(streamKSpeedup(wide.estimate, costs, {1, iterations}, sms, sms), 1);
+  EXPECT_EQ(streamKSpeedup(wide.estimate, costs, {1, 1000}, mostSplitCtas + 1, sms), 1);
 }
 
 TEST(StreamKChoice, LongerLoopsGainMoreAndNeverMoreThanAllCtas) {
   for (int64_t programs : {1, 5, 100, 140, 500}) {
     double last = 0;
-    for (int64_t iterations = 16; iterations < int64_t(1) << 30; iterations *= 2) {
+    for (int64_t iterations = 16; iterations < mostSplitIterations; iterations *= 2) {
       const double now =
           std::max(1.0, streamKSpeedup(square.estimate, costs, {programs, iterations}, sms, sms));
       EXPECT_GE(now, last * 0.999) << programs << " programs, " << iterations;

@@ -10,9 +10,6 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Of a tile: so all iterations of the tiles that are split can be counted in 32 bits.
-constexpr int64_t mostIterations = (int64_t(1) << 31) / (2 * mostSplitCtas);
-
 void placeRange(Numbers &n, WorkRange &s, Value has) {
   Value none = n.of(0), one = n.of(1), iterations = n.max(s.iterations, one);
   s.begin = n.add(n.mul(s.place, s.each), n.min(s.place, s.larger));
@@ -55,7 +52,7 @@ WorkRange findWorkRange(OpBuilder &b, scf::ForOp programs, Value iterations, int
   Value isMore = n.less(ctas, count); // than a wave: a tile and a piece of one
   Value saved = n.sub(n.add(s.iterations, n.pick(isMore, s.iterations, none)), each);
   Value pays = n.both(n.less(none, split.getCycles()), n.less(n.mul(pieces, n.of(gain)), saved));
-  pays = n.both(pays, n.less(s.iterations, n.of(mostIterations)));
+  pays = n.both(pays, n.less(s.iterations, n.of(mostSplitIterations)));
   placeRange(n, s, n.both(pays, n.less(s.place, sharers)));
   placeWholeTiles(n, s, count, pays, n.less(s.place, split.getCtas()));
   return s;
