@@ -30,8 +30,8 @@ struct LaunchState {
   Kernel streamK; ///< compiled with its tiles split, once a launch chose that; null if that failed
   bool triedStreamK = false;
   std::atomic<bool> lacksStreamK = false; ///< there is no such variant
-  /// By device: the last choice of StreamKChoice.h, or 0.
-  std::array<std::atomic<uint64_t>, maxDevices> streamKChoices{};
+  /// Choices of StreamKChoice.h, of which later ones take the places of earlier ones; 0: none yet.
+  std::array<std::atomic<uint64_t>, 16> streamKChoices{};
   const std::string *name = nullptr; ///< keptName; valid once loaded
   /// A graph may hold the handles: they must outlive the kernel.
   std::atomic<bool> captured = false;

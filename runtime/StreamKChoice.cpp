@@ -11,20 +11,18 @@ namespace {
 
 constexpr int multiprocessorCount = 16; // CUdevice_attribute
 
-/// One number per TileCount; 0 where there is no choice.
-uint64_t keyOf(TileCount count) {
-  constexpr int64_t most = int64_t(1) << 31;
-  if (count.iterations < 1 || count.iterations >= most || count.programs >= most)
+/// One number per TileCount and device; 0 where there is no choice.
+uint64_t keyOf(TileCount count, CUdevice device) {
+  static_assert(mostSplitIterations <= 1 << 20 && LaunchState::maxDevices <= 64);
+  if (count.iterations < 1 || count.iterations >= mostSplitIterations ||
+      count.programs >= int64_t(1) << 31 || unsigned(device) >= LaunchState::maxDevices)
     return 0;
-  return uint64_t(count.programs) << 31 | uint64_t(count.iterations);
+  return uint64_t(device) << 51 | uint64_t(count.programs) << 20 | uint64_t(count.iterations);
 }
 
-/// The choice for such a launch on `device`, if the last one there was such a launch.
-std::optional<bool> lastChoice(const LaunchState &state, CUdevice device, uint64_t key) {
-  if (unsigned(device) >= LaunchState::maxDevices)
-    return std::nullopt;
-  const uint64_t last = state.streamKChoices[device].load(std::memory_order_relaxed);
-  return last >> 1 == key ? std::optional<bool>(last & 1) : std::nullopt;
+/// Where the choice for `key` is kept: the key, and in its lowest bit the choice.
+std::atomic<uint64_t> &placeOf(LaunchState &state, uint64_t key) {
+  return state.streamKChoices[key * 0x9e3779b97f4a7c15u >> 60];
 }
 
 /// The choice on the device of the current context; none where that cannot be queried.
@@ -52,20 +50,23 @@ TileCount tileCountOf(const Kernel &kernel, llvm::ArrayRef<uint64_t> slots, cons
 
 bool choosesStreamK(const Driver &driver, const Kernel &kernel, int device, TileCount count) {
   LaunchState &state = launchStateOf(*kernel);
-  const uint64_t key = keyOf(count);
+  std::optional<ContextScope> entered;
+  if (!isSurelyCurrent(driver, device)) {
+    auto scope = ContextScope::enter(driver, device);
+    if (!scope)
+      return false;
+    device = scope->device();
+    entered.emplace(std::move(*scope));
+  }
+  const uint64_t key = keyOf(count, device);
   if (key == 0 || state.lacksStreamK.load(std::memory_order_relaxed))
     return false;
-  if (auto known = lastChoice(state, device, key))
-    return *known;
-  auto scope = ContextScope::enter(driver, device);
-  if (!scope)
-    return false;
-  if (auto known = lastChoice(state, scope->device(), key))
-    return *known;
-  const std::optional<bool> choice = makeChoice(driver, kernel, scope->device(), count);
+  std::atomic<uint64_t> &place = placeOf(state, key);
+  if (const uint64_t last = place.load(std::memory_order_relaxed); last >> 1 == key)
+    return last & 1;
+  const std::optional<bool> choice = makeChoice(driver, kernel, device, count);
   if (choice)
-    state.streamKChoices[scope->device()].store(key << 1 | uint64_t(*choice),
-                                                std::memory_order_relaxed);
+    place.store(key << 1 | uint64_t(*choice), std::memory_order_relaxed);
   return choice.value_or(false);
 }
 

@@ -2,7 +2,7 @@
 // Needs: a kernel with a StreamKEstimate, which is persistent; the packed arguments of a launch.
 // Gives: whether the launch should run the kernel's stream-K variant.
 // How:   The choice depends on the GPU, on the number of programs and on the iterations of a tile.
-//        The last one is kept by device, so that equal launches compare one number.
+//        Some are kept, so that launches like earlier ones compare one number.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "runtime/Module.h"
