@@ -16,10 +16,12 @@ import kernels  # noqa: E402
 H200 = 132  # SMs
 
 
-def predict(kernel, arguments, config, grid, *, target="sm_90a", sms=H200, of_tiles=False):
-    """The prediction for a launch; `arguments` by name, dtypes for arrays."""
+def predict(
+    kernel, arguments, config, grid, *, target="sm_90a", sms=H200, of_tiles=False, **given
+):  # fmt: skip
+    """The prediction for a launch; `arguments` by name, dtypes for arrays; `given`: more options."""
     named = {name: triton.MockTensor.wrap_dtype(value) for name, value in arguments.items()}
-    call = kernel.dispatcher.prepare(**named, **config.all_kwargs())
+    call = kernel.dispatcher.prepare(**named, **config.all_kwargs(), **given)
     snapshot = Snapshot(kernel)
     specialization = call.specialization(snapshot.constant)
     options = make_options(target, call.options)

@@ -12,6 +12,7 @@ TABLES = json.loads((ROOT / "docs/measurements/peers-2026-11-22.json").read_text
 ]
 CONFIGS = [*kernels.tutorial_configs(), *kernels.larger_configs()]
 CHOSEN = TABLES["gemm fp16, chosen configurations"]["rows"]
+WHOLE = {"disabled_passes": "nv-stream-k"}  # as it was measured, before launches chose
 LEFT_OUT = {"2560", "2688"}  # 64x128x64 in seven stages comes sixteenth, 12 % slower
 
 
@@ -22,7 +23,7 @@ def described(config):
 
 def order(size, **options):
     """The configurations from the best on, and their predictions."""
-    found = {described(c): predict_product((size,) * 3, c, **options) for c in CONFIGS}
+    found = {described(c): predict_product((size,) * 3, c, **WHOLE, **options) for c in CONFIGS}
     assert not any(prediction.unknown for prediction in found.values())
     return sorted(found, key=lambda name: (found[name].spills, found[name].cycles)), found
 
@@ -49,7 +50,7 @@ def measured_at_one_size():
             for row in (row for row in rows if row["size"] == size):
                 tile, stages, warps = row["name"].split(", ")
                 config = kernels.config(*map(int, tile.split("x")), int(stages), int(warps))
-                cycles = predict_product((size,) * 3, config).cycles
+                cycles = predict_product((size,) * 3, config, **WHOLE).cycles
                 known.append((row["relative to cuBLAS"][column], cycles))
             yield known
 
@@ -63,6 +64,29 @@ def test_pairs_are_in_the_order_of_their_times():
         if faster[0] > 1.05 * slower[0]
     ]
     assert len(right) > 60 and sum(right) >= 0.8 * len(right)
+
+
+def test_pairs_whose_launches_choose_stream_k():
+    """As above, of GEMMs of any shape, of which launches split the tiles of some."""
+    path = ROOT / "docs/measurements/stream-k-choice-2026-11-29.json"
+    right, splits = [], 0
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    for shape, group in itertools.groupby(rows, key=lambda row: row["m_n_k"]):
+        extents, known = tuple(map(int, shape.split("x"))), []
+        if any(extent % 16 for extent in extents):  # which predictions take for granted
+            continue
+        for row in group:
+            config = kernels.config(*map(int, row["tile"].split("x")), row["stages"], row["warps"])
+            chosen, whole = (predict_product(extents, config, **o).cycles for o in ({}, WHOLE))
+            assert (chosen < whole) == (row["chosen"] == "split"), row
+            splits += chosen < whole
+            known.append((row["speedup_as_chosen"] / row["whole_us"], chosen))
+        right += [
+            faster[1] < slower[1]
+            for faster, slower in itertools.permutations(known, 2)
+            if faster[0] > 1.05 * slower[0]
+        ]
+    assert splits > 50 and sum(right) >= 0.8 * len(right), (splits, sum(right), len(right))
 
 
 @pytest.mark.parametrize("size", [1536, 2048, 4096, 8192])
