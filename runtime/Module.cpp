@@ -1,7 +1,7 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, streamKVariant, loadedFunction, residentCtas, launchStateOf; codeHandles of
-//        pantile/Runtime.h.
+// Gives: planLaunches, plainVariant, streamKVariant, loadedFunction, residentCtas, launchStateOf;
+//        codeHandles of pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.

@@ -134,9 +134,8 @@ public:
     int ctasPerProgram = 1;      ///< CTAs of a program's cluster, along the grid's first axis
     int64_t workspacePerCta = 0; ///< stream-K: bytes for a partial tile; 0: no tile is split
     std::function<Result<Kernel>()> compilePlain; ///< the variant without tensor maps; may be null
-    std::optional<StreamKEstimate>
-        streamK; ///< by which a launch chooses the variant that splits tiles
-    std::function<Result<Kernel>()> compileStreamK; ///< that variant; may be null
+    std::optional<StreamKEstimate> streamK;       ///< by which launches choose to split tiles
+    std::function<Result<Kernel>()> compileStreamK; ///< the variant for these; may be null
     std::string hash;                               ///< key of the cache, in hexadecimal
     std::vector<Dependency> dependencies;           ///< in order; the cache checks them on a hit
     bool fromCache = false;                         ///< read from the disk, not compiled

@@ -1,7 +1,7 @@
 //===- MakeTensorMap.h - the tensor map of an access, and its coordinates ----------===//
 // Needs: an access that TmaAccess.h accepts.
-// Gives: hostExpr; the `nv.tensor_map` from which the host encodes the map, and the coordinates at which a
-//        tile begins in it.
+// Gives: hostExpr; the `nv.tensor_map` from which the host encodes the map, and the coordinates at
+//        which a tile begins in it.
 // How:   Extents and strides are affine maps over the kernel's arguments, which the host evaluates
 //        at launch. Coordinates are 32-bit arithmetic in the kernel.
 //===-------------------------------------------------------------------------------===//

@@ -1,7 +1,8 @@
 //===- StreamKCost.h - what splitting a loop over CTAs costs and saves ---------------------===//
 // Needs: a loop that findStreamKLoop accepts; tiles have layouts.
 // Gives: the costs, in bytes and cycles; for launches also how to count the iterations of a tile.
-// How:   An iteration takes as long as it keeps the busiest unit busy. The number of iterations is a polynomial of kernel arguments over a constant, as in `range(0, K, 64)` and
+// How:   An iteration takes as long as it keeps the busiest unit busy. The number of iterations is a
+//        polynomial of kernel arguments over a constant, as in `range(0, K, 64)` and
 //        `range(cdiv(K, 64))`.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
