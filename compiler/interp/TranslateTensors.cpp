@@ -24,7 +24,8 @@ Reg Translator::wideConstant(int64_t value) {
   return constant;
 }
 
-/// Evaluates polynomials of symbols, the kernel's arguments, and of their quotients, in 64 bits.
+/// Evaluates polynomials of symbols, the kernel's arguments, and of their quotients and remainders, in 64
+/// bits.
 Reg Translator::valueOf(AffineExpr expr, func::FuncOp kernel) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return wideConstant(constant.getValue());
@@ -38,6 +39,7 @@ Reg Translator::valueOf(AffineExpr expr, func::FuncOp kernel) {
   auto both = cast<AffineBinaryOpExpr>(expr);
   const BinaryOp op = both.getKind() == AffineExprKind::Add   ? BinaryOp::Add
                       : both.getKind() == AffineExprKind::Mul ? BinaryOp::Mul
+                      : both.getKind() == AffineExprKind::Mod ? BinaryOp::RemS
                                                               : BinaryOp::DivS;
   Reg lhs = valueOf(both.getLHS(), kernel), rhs = valueOf(both.getRHS(), kernel);
   builder.emit(kernels().binary(op, Elem::I64), {result, lhs, rhs}, 1, 0, 0);
