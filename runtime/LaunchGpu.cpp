@@ -106,13 +106,12 @@ Failure prepareTarget(const Driver &driver, const Kernel &kernel, int device,
 /// check lets pass: clusters, and GPUs that other processes use, may have room for fewer.
 Failure checkResidency(const Driver &driver, const Kernel &kernel, const Grid &grid,
                        const LaunchTarget &target) {
-  constexpr int multiprocessorCount = 16; // CUdevice_attribute
   Result<int> resident = residentCtas(driver, kernel, target.device, target.function);
   if (!resident)
     return resident.error();
   const int64_t ctas = grid[0] * grid[1] * grid[2] * target.plan.ctasPerProgram;
   int sms = 0;
-  if (ctas <= *resident || driver.deviceGetAttribute(&sms, multiprocessorCount, target.device) != 0)
+  if (ctas <= *resident || querySms(driver, target.device, sms) != 0)
     return std::nullopt;
   return makeError(ErrorKind::Resources,
                    fmt::format("kernel `{}` cannot be launched cooperatively over a grid of "

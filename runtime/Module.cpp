@@ -1,7 +1,7 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, streamKVariant, loadedFunction, residentCtas, launchStateOf;
-//        codeHandles of pantile/Runtime.h.
+// Gives: planLaunches, plainVariant, streamKVariant, loadedFunction, querySms, residentCtas,
+//        launchStateOf; codeHandles of pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.
@@ -215,9 +215,13 @@ Result<CodeHandles> codeHandles(const Kernel &kernel, int device) {
                      reinterpret_cast<uint64_t>(*function)};
 }
 
+CUresult querySms(const Driver &driver, CUdevice device, int &sms) {
+  constexpr int countOfSms = 16; // CUdevice_attribute
+  return driver.deviceGetAttribute(&sms, countOfSms, device);
+}
+
 Result<int> residentCtas(const Driver &driver, const Kernel &kernel, CUdevice device,
                          CUfunction function) {
-  constexpr int multiprocessorCount = 16; // CUdevice_attribute
   std::atomic<int> &resident = launchStateOf(*kernel).resident[device];
   if (int ctas = resident.load(std::memory_order_relaxed)) [[likely]]
     return ctas;
@@ -225,7 +229,7 @@ Result<int> residentCtas(const Driver &driver, const Kernel &kernel, CUdevice de
   CUresult result =
       driver.occupancy(&ctasPerSm, function, 32 * kernel->numWarps, kernel->sharedBytes);
   if (!result)
-    result = driver.deviceGetAttribute(&sms, multiprocessorCount, device);
+    result = querySms(driver, device, sms);
   if (result)
     return driver.error(result, fmt::format("querying how many CTAs of kernel `{}` fit GPU {}",
                                             kernel->name, device));

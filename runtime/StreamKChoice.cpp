@@ -9,8 +9,6 @@
 namespace pantile {
 namespace {
 
-constexpr int multiprocessorCount = 16; // CUdevice_attribute
-
 /// One number per TileCount and device; 0 where there is no choice.
 uint64_t keyOf(TileCount count, CUdevice device) {
   static_assert(mostSplitIterations <= 1 << 20 && LaunchState::maxDevices <= 64);
@@ -31,8 +29,7 @@ std::optional<bool> makeChoice(const Driver &driver, const Kernel &kernel, CUdev
   int sms = 0;
   const auto target = Target::parse(kernel->options.target);
   Result<CUfunction> function = loadedFunction(driver, kernel, device);
-  if (!target || !function || driver.deviceGetAttribute(&sms, multiprocessorCount, device) != 0 ||
-      sms < 1)
+  if (!target || !function || querySms(driver, device, sms) != 0 || sms < 1)
     return std::nullopt;
   Result<int> ctas = residentCtas(driver, kernel, device, *function);
   if (!ctas)

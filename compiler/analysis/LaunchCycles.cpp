@@ -23,9 +23,13 @@ struct Distribution {
   bool isStreamK = false;    ///< no SM has more work than another
 };
 
+int smsOf(const LaunchShape &launch, const MachineModel &machine) {
+  return launch.multiprocessors > 0 ? launch.multiprocessors : machine.sms;
+}
+
 double cyclesOf(const ProgramCycles &program, const Distribution &distribution, int64_t ctasPerSm,
                 const MachineModel &machine, const LaunchShape &launch) {
-  const double sms = launch.multiprocessors > 0 ? launch.multiprocessors : machine.sms;
+  const double sms = smsOf(launch, machine);
   const double mean = programsOf(launch) * distribution.ctasPerProgram / sms;
   const double ofSm = distribution.isStreamK ? mean : std::ceil(mean);
   const double atOnce = ctasPerSm * distribution.programsPerCta, waves = std::ceil(ofSm / atOnce);
@@ -111,7 +115,7 @@ double speedupByStreamK(func::FuncOp kernel, const LaunchShape &launch, int64_t 
   if (!dividend)
     return 1;
   const MachineModel &machine = machineOf(kernel);
-  const int sms = launch.multiprocessors > 0 ? launch.multiprocessors : machine.sms;
+  const int sms = smsOf(launch, machine);
   const double speedup =
       streamKSpeedup(planned.getEstimate({}), machine.memory,
                      {programsOf(launch), dividend.getValue() / planned.getDivisor()},
