@@ -174,6 +174,9 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
       passes.choice("mixed-transports", "within nv-specialise-warps: a producer also where "
                                         "consumers copy some tiles by cp.async") &&
       passes.allows("nv-expand-pipeline"); // which makes the copies
+  const bool copiedVectors =
+      passes.choice("copied-vectors", "within nv-specialise-warps: a producer copies vectors that "
+                                      "TMA cannot load by cp.async");
   const bool buffersValues = passes.allows("buffered-values");
   passes.add(
       createPlanPrograms({.keepsOccupancy = keepsOccupancy,
@@ -185,7 +188,8 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
                           .thirdCta = thirdCta,
                           .bufferedValues = buffersValues,
                           .tmaValues = tmaValues,
-                          .mixedTransports = mixedTransports}));
+                          .mixedTransports = mixedTransports,
+                          .copiedVectors = copiedVectors}));
   passes.add(createMakePersistent());
   passes.add(createOrderRaster()); // while program numbers come from one place
   passes.offer(createStreamK());
@@ -193,7 +197,8 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
     passes.add(createSpecialiseWarps({.thirdCta = thirdCta,
                                       .bufferedValues = buffersValues,
                                       .tmaValues = tmaValues,
-                                      .mixedTransports = mixedTransports}));
+                                      .mixedTransports = mixedTransports,
+                                      .copiedVectors = copiedVectors}));
 }
 
 /// The schedule is for loads that no producer has taken over. The expansion leaves pointers of the

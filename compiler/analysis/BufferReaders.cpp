@@ -28,13 +28,20 @@ BufferStage stageOf(Value view) {
   return selected ? BufferStage{selected.getBuffer(), selected.getIndex()} : BufferStage{view, {}};
 }
 
+/// The mbarrier on which `copy` into `stage` completes; null if it is no such copy.
+static Value completesOn(Operation *copy, Value stage) {
+  if (auto load = dyn_cast<nv::TmaLoadOp>(copy); load && load.getBuffer() == stage)
+    return load.getBarrier();
+  auto load = dyn_cast<nv::CopyAsyncOp>(copy);
+  return load && load.getBuffer() == stage ? Value(load.getBarrier()) : Value();
+}
+
 Value barriersOf(Value buffer) {
   for (Operation *stage : buffer.getUsers())
     if (isa<nv::SelectStageOp>(stage))
       for (Operation *user : stage->getUsers())
-        if (auto copy = dyn_cast<nv::TmaLoadOp>(user);
-            copy && copy.getBuffer() == stage->getResult(0))
-          return stageOf(copy.getBarrier()).buffer;
+        if (Value barrier = completesOn(user, stage->getResult(0)))
+          return stageOf(barrier).buffer;
   return {};
 }
 

@@ -29,7 +29,7 @@ bool serves(nv::ChannelOp channel, scf::ForOp loop) {
   };
   auto isHere = [&](Operation *user) { return isa<nv::SelectStageOp>(user) && isIn(loop, user); };
   return llvm::any_of(channel->getUsers(), isHere) &&
-         (channel.getVia() != nv::Transport::Tma || llvm::any_of(channel->getUsers(), isFilled));
+         (!channel.isFilledByProducer() || llvm::any_of(channel->getUsers(), isFilled));
 }
 
 /// Whether threads store tiles of an iteration of `loop` into a buffer.

@@ -20,14 +20,27 @@ static bool reservesMbarriers(Operation *op) {
   return alloc && alloc.getType().holdsMbarriers();
 }
 
-static bool isFilledByTma(Operation *op) {
+static bool isFilledByProducer(Operation *op) {
   auto channel = dyn_cast<nv::ChannelOp>(op);
-  return channel && channel.getVia() == nv::Transport::Tma;
+  return channel && channel.isFilledByProducer();
+}
+
+/// Whether each thread computes its own elements of vectors from those of others, in any layout.
+static bool isLanewise(Operation *op) {
+  auto isShort = [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return !tile || tile.getRank() == 1;
+  };
+  return (isa<ArangeOp, SplatOp, ConvertLayoutOp, AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp>(
+              op) ||
+          op->hasTrait<OpTrait::Elementwise>()) &&
+         llvm::all_of(op->getOperandTypes(), isShort) &&
+         llvm::all_of(op->getResultTypes(), isShort);
 }
 
 bool isCommon(Operation *op) {
   return isa<func::FuncOp>(op->getParentOp()) &&
-         (isFilledByTma(op) || isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) ||
+         (isFilledByProducer(op) || isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) ||
           reservesMbarriers(op) || op->hasTrait<OpTrait::ConstantLike>());
 }
 
@@ -127,14 +140,16 @@ bool ScalarSlice::needWhole(Operation *op) {
   if (!ops.insert(op).second)
     return true;
   Operation *culprit = nullptr;
+  const bool mayHaveTiles = isLanewise(op);
   op->walk([&](Operation *inner) {
-    const bool isOther = llvm::any_of(inner->getResults(), isTile) || isa<LoadOp>(inner) ||
+    const bool isOther = (!mayHaveTiles && llvm::any_of(inner->getResults(), isTile)) ||
+                         isa<LoadOp>(inner) ||
                          (inner->getNumRegions() == 0 && !isMemoryEffectFree(inner));
     culprit = isOther ? inner : culprit;
     for (Value operand : inner->getOperands())
       if (op->isAncestor(operand.getParentBlock()->getParentOp()))
         continue;
-      else if (!isTile(operand))
+      else if (mayHaveTiles || !isTile(operand))
         work.push_back(operand);
       else if (!culprit)
         culprit = operand.getDefiningOp() ? operand.getDefiningOp() : inner;

@@ -1,9 +1,10 @@
 //===- ScalarSlice.h - what one thread computes to produce some scalars ------------===//
 // Needs: a kernel.
 // Gives: the operations that some scalars, and the control flow around them, depend on; and the
-//        values that loops and branches pass on for them.
-// How:   A backward slice from the roots. One thread has no tiles, and other threads may overwrite
-//        memory before it loads: either ends the slice with a culprit. A load is allowed if the
+//        values that loops and branches pass on for them. A root may be a vector, too.
+// How:   A backward slice from the roots. One warp has no tiles but vectors whose elements each lane
+//        computes by itself, and other threads may overwrite memory before it loads: either ends
+//        the slice with a culprit. A load is allowed if the
 //        kernel executes it unconditionally before it may have written memory. The user of the
 //        slice hoists such loads, so that they run once for all threads. The slice also ends at what
 //        is given to a producer that starts later than the kernel.

@@ -11,6 +11,7 @@
 #include "interp/Buffers.h"
 #include "interp/Control.h"
 #include "interp/Memory.h"
+#include "interp/Tensors.h"
 #include "interp/Translator.h"
 #include "ir/CopyFill.h"
 #include "ir/Launch.h"
@@ -138,7 +139,12 @@ LogicalResult Translator::visitCopyAsync(nv::CopyAsyncOp op) {
   builder.code().accesses.push_back(access);
   builder.emit(runLoad, {tile, reg(op.getPtr()), op.getMask() ? reg(op.getMask()) : Reg()}, 1,
                static_cast<uint32_t>(builder.code().accesses.size() - 1), placeOf(op.getLoc()));
-  storeStage(tile, op.getBuffer());
+  if (op.getBarrier())
+    builder.emit(runPost, {{}, addressOf(op.getBuffer()), tile, addressOf(op.getBarrier())},
+                 uint64_t(access.rows) * access.cols * sizeOf(access.elem), 0,
+                 placeOf(op.getLoc()));
+  else
+    storeStage(tile, op.getBuffer());
   if (op.getEnable())
     builder.setTarget(skip, builder.position());
   return success();

@@ -20,7 +20,9 @@ LogicalResult nv::verifyAsync(Operation *op) {
 //===- copies ----------------------------------------------------------------------------===//
 
 Engine CopyAsyncOp::getEngine() { return Engine::LoadStore; }
-Completion CopyAsyncOp::getCompletion() { return Completion::CopyGroup; }
+Completion CopyAsyncOp::getCompletion() {
+  return getBarrier() ? Completion::Mbarrier : Completion::CopyGroup;
+}
 SmallVector<Value> CopyAsyncOp::getBuffersWritten() { return {getBuffer()}; }
 
 Engine TmaLoadOp::getEngine() { return Engine::Tma; }

@@ -68,16 +68,22 @@ def Nv_ChannelOp : Nv_Op<"channel", [MemoryEffects<[MemAlloc]>, Nv_BufferOpInter
   let summary = "reserve the circular buffer through which the iterations of loops get a tile";
   let description = [{
     `nv.channel via cp_async ahead 2 by 16 : <3 x[64, 64] x f16, <[1, 0], 128>>`: three stages, filled by cp.async of 16 bytes, two iterations
-    before they are read. The loops order the accesses to it: by a pair of mbarriers per stage (`tma`), or by groups of copies and a barrier
-    (`cp_async`). An iteration fills and reads `nv.current_stage`, and once stages are counted the result of `nv.select_stage`.
+    before they are read. The loops order the accesses to it: by groups of copies and a barrier, or, without `ahead`, by a pair of mbarriers
+    per stage: then a producer fills it. An iteration fills and reads `nv.current_stage`, and once stages are counted the result of
+    `nv.select_stage`.
     - channel_c4: TMA or cp.async fills it.
-    - channel_c5: for cp.async, `ahead` is positive and not more than there are stages, and `vectorBytes` is 4, 8 or 16; for TMA there is neither.
+    - channel_c5: for cp.async, `ahead` is positive and not more than there are stages, if given, and `vectorBytes` is 4, 8 or 16; for TMA there is
+      neither.
     - channel_c6: `offset` is not negative.
   }];
   let arguments = (ins Nv_TransportAttr:$via, OptionalAttr<I32Attr>:$ahead, OptionalAttr<I32Attr>:$vectorBytes, OptionalAttr<I32Attr>:$offset);
   let results = (outs Nv_BufferType:$buffer);
   let builders = [OpBuilder<(ins "::pantile::nv::BufferType":$type, "::pantile::nv::Transport":$via),
                             [{ build($_builder, $_state, type, via, IntegerAttr(), IntegerAttr(), IntegerAttr()); }]>];
+  let extraClassDeclaration = [{
+    /// Whether the warps of a producer fill it, for consumers that wait for its stages.
+    bool isFilledByProducer() { return !getAhead(); }
+  }];
   let assemblyFormat = "(`at` $offset^)? `via` `` $via (`ahead` $ahead^)? (`by` $vectorBytes^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
@@ -124,14 +130,21 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
   let description = [{
     Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
-    in global and in shared memory, and have the same mask value.
+    in global and in shared memory, and have the same mask value. With a `barrier` one warp copies, and each of its lanes arrives
+    at the full barrier when its copies are complete; a second time, at once, if there is a mask: after it has stored zeros.
     - copy_async_c1: `buffer` has the shape of `ptr`.
     - copy_async_c2: `mask` has the shape and layout of `ptr`.
     - copy_async_c3: `vectorBytes` is 4, 8 or 16.
+    - copy_async_c4: `barrier` is one pair of i64; `ptr` then has the layout of one warp.
+    - copy_async_c5: copies of an `nv.producer`, and no others, have a `barrier`.
   }];
   let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<RankedTensorOf<[I1]>>:$mask, Optional<I1>:$enable,
-                       I32Attr:$vectorBytes);
-  let assemblyFormat = "$ptr `,` $buffer (`mask` $mask^ `:` type($mask))? (`if` $enable^)? attr-dict `:` type($ptr) `,` type($buffer)";
+                       Optional<Nv_BufferType>:$barrier, I32Attr:$vectorBytes);
+  let extraClassDeclaration = [{
+    /// How often the lanes of one that has a barrier arrive there.
+    static int64_t arrivalsOf(bool isMasked);
+  }];
+  let assemblyFormat = "$ptr `,` $buffer (`mask` $mask^ `:` type($mask))? (`if` $enable^)? (`on` $barrier^ `:` type($barrier))? attr-dict `:` type($ptr) `,` type($buffer)";
   let hasVerifier = 1;
 }
 def Nv_CommitOp : Nv_Op<"commit", [MemoryEffects<[MemWrite]>]> {
@@ -375,18 +388,19 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
-  let summary = "mbarrier.init for a circular buffer: for each stage a full barrier of one arrival and an empty barrier of `consumers`";
+  let summary = "mbarrier.init for a circular buffer: for each stage a full barrier of `arrivals` and an empty barrier of `consumers`";
   let description = [{
     - mbarrier_init_c1: `barriers` has a pair of i64 in each stage.
-    - mbarrier_init_c2: `consumers` is positive.
+    - mbarrier_init_c2: `consumers` and `arrivals` are positive.
   }];
-  let arguments = (ins Nv_BufferType:$barriers, I32Attr:$consumers);
+  let arguments = (ins Nv_BufferType:$barriers, I32Attr:$consumers, DefaultValuedAttr<I32Attr, "1">:$arrivals);
   let assemblyFormat = "$barriers `,` $consumers attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "code that one thread of an extra warp, and the helper warp if there is one, run while the consumer warps continue; these warps exit after it";
+  let summary = "code that an extra warp, and the helper warp if there is one, run while the consumer warps continue; these warps exit after it";
   let description = [{
+    One thread of the warp runs it, or, if it copies by cp.async, all of them; then one of these loads by TMA and arrives.
     All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start; or later,
     after an `nv.fork_producer`: what consumers did before it is then visible to its copies, and they hand it the scalars that it uses.
     It may poll scalars in the consumers' place: its copies after a poll read what the poll has acquired.
@@ -394,6 +408,10 @@ def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<
     - producer_c2: its atomic operations are polls of scalars, without a timeout, whose results are unused.
   }];
   let regions = (region SizedRegion<1>:$body);
+  let extraClassDeclaration = [{
+    /// Whether all threads of its warp run it: these copy by cp.async.
+    bool isRunByWarp();
+  }];
   let assemblyFormat = "$body attr-dict";
   let hasVerifier = 1;
 }

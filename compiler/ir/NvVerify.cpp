@@ -5,6 +5,7 @@
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "support/MachineModel.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -95,12 +96,12 @@ LogicalResult ChannelOp::verify() {
   if (!isCopied && getVia() != Transport::Tma)
     return emitOpError() << "channel_c4: `" << stringifyTransport(getVia())
                          << "` fills no circular buffer";
-  const uint32_t ahead = getAhead().value_or(0);
+  const uint32_t ahead = getAhead().value_or(1);
   const bool fits =
       ahead >= 1 && ahead <= getType().getDepth() && isVector(getVectorBytes().value_or(0));
   if (isCopied ? !fits : getAhead() || getVectorBytes())
     return emitOpError() << "channel_c5: copies of " << getVectorBytes().value_or(0) << " bytes, "
-                         << ahead << " iterations ahead, into " << getType();
+                         << getAhead().value_or(0) << " iterations ahead, into " << getType();
   if (getOffset().value_or(0) >= signedLimit)
     return emitOpError("channel_c6: `offset` is negative");
   return success();
@@ -137,6 +138,10 @@ LogicalResult BufferTransOp::verify() {
   return success();
 }
 
+int64_t CopyAsyncOp::arrivalsOf(bool isMasked) {
+  return (isMasked ? 2 : 1) * InstructionSet::warpThreads;
+}
+
 LogicalResult CopyAsyncOp::verify() {
   auto ptr = cast<RankedTensorType>(getPtr().getType());
   const BufferType buffer = getBuffer().getType();
@@ -145,6 +150,13 @@ LogicalResult CopyAsyncOp::verify() {
   if (!isVector(getVectorBytes()))
     return emitOpError() << "copy_async_c3: cp.async does not copy " << getVectorBytes()
                          << " bytes";
+  if (getBarrier() && failed(verifyBarrier(*this, getBarrier().getType(), "copy_async_c4")))
+    return failure();
+  if (getBarrier() && ptr.getEncoding() && layoutOf(ptr).numWarps() != 1)
+    return emitOpError() << "copy_async_c4: " << ptr << " is held by several warps";
+  if (!getBarrier() != !(*this)->getParentOfType<ProducerOp>())
+    return emitOpError("copy_async_c5: ")
+           << (getBarrier() ? "consumers complete copies in groups" : "a producer needs a barrier");
   return verifyMask(*this, ptr, getMask(), "copy_async_c2");
 }
 
@@ -265,8 +277,12 @@ LogicalResult MbarrierInitOp::verify() {
                          << " has no pairs of barriers";
   if (!isPositive(getConsumers()))
     return emitOpError("mbarrier_init_c2: `consumers` is not positive");
+  if (!isPositive(getArrivals()))
+    return emitOpError("mbarrier_init_c2: `arrivals` is not positive");
   return success();
 }
+
+bool ProducerOp::isRunByWarp() { return containsOp<CopyAsyncOp>(*this); }
 
 LogicalResult ProducerOp::verify() {
   Operation *around = (*this)->getParentOp();

@@ -36,7 +36,7 @@ void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::Mbarrier
         const unsigned at = stage * type.getStageBytes() + (empty ? emptyOffset : 0);
         llvm::Value *address = l.sharedAddress(l.b.CreateAdd(base, l.b.getInt32(at)));
         l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
-                   {address, l.b.getInt32(empty ? op.getConsumers() : 1)});
+                   {address, l.b.getInt32(empty ? op.getConsumers() : op.getArrivals())});
       }
   }
   l.b.CreateBr(made);
@@ -55,18 +55,22 @@ void reallocateRegisters(Lowering &l, Operation *op, int32_t Launch::Registers::
 }
 
 /// Makes the barriers visible to all threads. The producer arrives without waiting: no thread has
-/// accessed shared memory before.
-void startRole(Lowering &l, bool isProducer) {
+/// accessed shared memory before, and it has initialised them itself, unless it has `severalWarps`.
+void startRole(Lowering &l, bool isProducer, bool severalWarps) {
   using namespace llvm::Intrinsic;
   llvm::Value *id = l.b.getInt32(0);
   llvm::Value *all = l.b.getInt32(l.numThreads() + 32 * l.producerWarps());
   llvm::Type *none = l.b.getVoidTy();
-  if (isProducer) {
+  if (isProducer)
     l.b.CreateIntrinsic(none, nvvm_fence_mbarrier_init_release_cluster, {});
-    l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
-  } else {
-    l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
-  }
+  l.b.CreateIntrinsic(none,
+                      isProducer && !severalWarps ? nvvm_barrier_cta_arrive_aligned_count
+                                                  : nvvm_barrier_cta_sync_aligned_count,
+                      {id, all});
+}
+
+llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
+  return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
 }
 
 llvm::Value *isProducersFirst(Lowering &l) {
@@ -84,23 +88,46 @@ ExtraWarps partRoles(Lowering &l, Operation *op) {
   l.b.SetInsertPoint(extra);
   makeBarriers(l, isProducersFirst(l),
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
-  startRole(l, /*isProducer=*/true);
+  const bool severalWarps = llvm::count_if(*op->getBlock(), llvm::IsaPred<nv::ProducerOp>) > 1;
+  startRole(l, /*isProducer=*/true, severalWarps);
   reallocateRegisters(l, op, &Launch::Registers::ofProducer);
   extra = l.b.GetInsertBlock();
   l.b.SetInsertPoint(rest);
-  startRole(l, /*isProducer=*/false);
+  startRole(l, /*isProducer=*/false, severalWarps);
   reallocateRegisters(l, op, &Launch::Registers::ofConsumers);
   return {extra, produce, done};
+}
+
+/// The extra warp that runs `op`: producers are numbered in their order, after each helper warp.
+int warpOf(nv::ProducerOp op) {
+  int warp = 0;
+  for (auto other : op->getBlock()->getOps<nv::ProducerOp>()) {
+    if (other == op)
+      break;
+    warp += 1 + !other.getBody().front().getOps<nv::HelperWarpOp>().empty();
+  }
+  return warp;
+}
+
+/// Whether a thread runs `op`: all of a warp, or its first one, and those of a helper warp.
+llvm::Value *runs(Lowering &l, nv::ProducerOp op) {
+  const int warp = l.numWarps() + warpOf(op);
+  auto isOf = [&](int number) {
+    return l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5), l.b.getInt32(number));
+  };
+  if (op.isRunByWarp())
+    return isOf(warp);
+  llvm::Value *first = isProducersFirst(l);
+  return op.getBody().front().getOps<nv::HelperWarpOp>().empty()
+             ? first
+             : l.b.CreateOr(first, isOf(warp + 1));
 }
 
 /// Emits the body of `op` for its threads; the extra warps exit after it. `goesOn`: whether there is
 /// anything to do, or null.
 LogicalResult produce(Lowering &l, nv::ProducerOp op, const ExtraWarps &warps,
                       llvm::Value *goesOn) {
-  llvm::Value *produces = isProducersFirst(l);
-  if (!op.getBody().front().getOps<nv::HelperWarpOp>().empty()) // of the next warp
-    produces = l.b.CreateOr(
-        produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5), l.b.getInt32(l.numWarps() + 1)));
+  llvm::Value *produces = runs(l, op);
   l.b.CreateCondBr(goesOn ? l.b.CreateAnd(produces, goesOn) : produces, warps.produce, warps.exit);
   l.b.SetInsertPoint(warps.produce);
   if (failed(l.lowerBlock(op.getBody().front())))
@@ -203,13 +230,25 @@ LogicalResult lowerDismiss(Lowering &l, nv::DismissProducerOp op) {
   return success();
 }
 
+/// Emits the bodies of all producers where the first one is.
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   if (l.extraWarps)
     return startLate(l, op);
-  const ExtraWarps warps = partRoles(l, op);
+  if (warpOf(op) != 0)
+    return success();
+  ExtraWarps warps = partRoles(l, op);
   const llvm::IRBuilderBase::InsertPointGuard guard(l.b);
   l.b.SetInsertPoint(warps.start);
-  return produce(l, op, warps, nullptr);
+  for (auto other : op->getBlock()->getOps<nv::ProducerOp>()) {
+    if (other != op) { // where the one before it ends
+      warps.exit->getTerminator()->eraseFromParent();
+      warps = {warps.exit, newBlock(l, "produce"), newBlock(l, "produced")};
+      l.b.SetInsertPoint(warps.start);
+    }
+    if (failed(produce(l, other, warps, nullptr)))
+      return failure();
+  }
+  return success();
 }
 } // namespace
 

@@ -92,6 +92,16 @@ void copyPiece(Lowering &l, const Piece &piece) {
   l.assembly(l.b.getVoidTy(), guard + copy + ";", constraints, operands);
 }
 
+/// Each lane arrives when its copies are complete. That does not order the zeros that it has stored:
+/// an arrival of its own does.
+void completeOn(Lowering &l, nv::CopyAsyncOp op) {
+  llvm::Value *barrier = l.sharedAddress(l.scalar(op.getBarrier()));
+  for (StringRef arrive : {"cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];",
+                           "mbarrier.arrive.shared::cta.b64 _, [$0];"})
+    if (op.getMask() || arrive.starts_with("cp.async"))
+      l.assembly(l.b.getVoidTy(), arrive, "r,~{memory}", {barrier});
+}
+
 LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const LinearLayout &layout = l.layout(op.getPtr().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
@@ -125,6 +135,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
     l.assembly(l.b.getVoidTy(), storeZeros(bytes), "r,b",
                {piece.address, piece.enable ? l.b.CreateAnd(piece.enable, off) : off});
   }
+  if (op.getBarrier())
+    completeOn(l, op);
   return success();
 }
 

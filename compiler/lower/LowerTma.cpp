@@ -35,10 +35,16 @@ LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
 /// Emits nothing: the producer initialises the barriers.
 LogicalResult lowerInit(Lowering &, nv::MbarrierInitOp) { return success(); }
 
+/// One thread arrives, without a branch where all of a warp are there.
 LogicalResult lowerExpect(Lowering &l, nv::ExpectOp op) {
-  l.assembly(l.b.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
-             "r,r,~{memory}",
-             {barrierAddress(l, op.getBarrier(), false), l.b.getInt32(op.getBytes())});
+  auto producer = op->getParentOfType<nv::ProducerOp>();
+  const bool isByWarp = producer && producer.isRunByWarp();
+  Values operands{barrierAddress(l, op.getBarrier(), false), l.b.getInt32(op.getBytes())};
+  if (isByWarp)
+    operands.push_back(l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)));
+  const std::string arrive = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;";
+  l.assembly(l.b.getVoidTy(), (isByWarp ? "@$2 " : "") + arrive,
+             isByWarp ? "r,r,b,~{memory}" : "r,r,~{memory}", operands);
   return success();
 }
 
@@ -90,7 +96,8 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
   if (op->hasAttr(names::readByThreads)) {
-    l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
+    if (!op->hasAttr(names::filledByCopies))
+      l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
     l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
   }
   l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",

@@ -223,8 +223,8 @@ void Lowering::startKernel(Operation *op) {
 }
 
 namespace {
-/// Checks that each layout has as many warps as the kernel, and that no element belongs to an
-/// absent warp.
+/// Checks that each layout of consumers has as many warps as the kernel, and that no element belongs
+/// to an absent warp.
 LogicalResult checkWarps(func::FuncOp fn, int warps) {
   if (llvm::isPowerOf2_32(static_cast<uint32_t>(warps)))
     return success();
@@ -235,7 +235,9 @@ LogicalResult checkWarps(func::FuncOp fn, int warps) {
     const LinearLayout layout = layoutOf(tile);
     return layout.numWarps() == warps && ownersExist(layout);
   };
-  const WalkResult result = fn.walk([&](Operation *op) {
+  const WalkResult result = fn.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<nv::ProducerOp>(op) || op->hasTrait<OpTrait::ConstantLike>()) // may be of a producer
+      return WalkResult::skip();
     for (Type type : op->getResultTypes())
       if (!isRight(type)) {
         op->emitError() << "an element belongs to a warp beyond the " << warps

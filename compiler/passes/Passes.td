@@ -149,7 +149,8 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
 defvar producerOptions = [Option<"thirdCta", "third-cta", "bool", "false", "added stages do not cost the third CTA per SM">,
                           Option<"bufferedValues", "buffered-values", "bool", "true", "tiles that no dot reads unchanged may have stages">,
                           Option<"tmaValues", "tma-values", "bool", "true", "a producer may fill these stages by TMA">,
-                          Option<"mixedTransports", "mixed-transports", "bool", "false", "consumers may copy what TMA cannot load">];
+                          Option<"mixedTransports", "mixed-transports", "bool", "false", "consumers may copy what TMA cannot load">,
+                          Option<"copiedVectors", "copied-vectors", "bool", "true", "and a producer vectors that it cannot">];
 
 def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";

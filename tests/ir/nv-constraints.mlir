@@ -35,9 +35,16 @@ func.func @channel_of_threads() {
 }
 
 // -----
-func.func @copies_without_a_distance() {
+func.func @copies_of_this_iteration() {
   // expected-error @below {{channel_c5: copies of 16 bytes, 0 iterations ahead, into '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
-  %k = nv.channel via cp_async by 16 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  %k = nv.channel via cp_async ahead 0 by 16 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copies_of_a_producer() {
+  // expected-error @below {{channel_c5: copies of 2 bytes, 0 iterations ahead}}
+  %k = nv.channel via cp_async by 2 : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
   return
 }
 
@@ -132,6 +139,41 @@ func.func @copy_with_a_shorter_mask(%p: tensor<64x!tile.ptr<f16>>, %m: tensor<32
 func.func @copy_of_two_bytes(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{copy_async_c3: cp.async does not copy 2 bytes}}
   nv.copy_async %p, %b {vectorBytes = 2 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copy_on_single_barriers(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [1] x i64, #nv.swizzle<[0], 0>>) {
+  nv.producer {
+    // expected-error @below {{copy_async_c4: '!nv.buffer<1 x[1] x i64, <[0], 0>>' is no pair of barriers}}
+    nv.copy_async %p, %b on %full : !nv.buffer<1 x [1] x i64, #nv.swizzle<[0], 0>> {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
+#warps = #tile.layout<[64], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32]]>
+func.func @copy_by_two_warps(%p: tensor<64x!tile.ptr<f32>, #warps>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  nv.producer {
+    // expected-error @below {{is held by several warps}}
+    nv.copy_async %p, %b on %full : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>> {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>, #warps>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
+func.func @copy_of_a_producer_in_a_group(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>) {
+  nv.producer {
+    // expected-error @below {{copy_async_c5: a producer needs a barrier}}
+    nv.copy_async %p, %b {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
+func.func @copy_of_consumers_on_a_barrier(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c5: consumers complete copies in groups}}
+  nv.copy_async %p, %b on %full : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>> {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
   return
 }
 
@@ -287,6 +329,13 @@ func.func @single_barriers(%b: !nv.buffer<3 x [1] x i64, #nv.swizzle<[0], 0>>) {
 func.func @no_consumer(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{mbarrier_init_c2: `consumers` is not positive}}
   nv.mbarrier_init %b, 0 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @no_arrival(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{mbarrier_init_c2: `arrivals` is not positive}}
+  nv.mbarrier_init %b, 4 {arrivals = 0 : i32} : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
   return
 }
 

@@ -10,7 +10,8 @@
 # RUN: %{run} %{weights} -D WAY=3 2>&1 | FileCheck %s --check-prefix=AFTER
 # RUN: %{run} %{rows} -D VECTORS=3 -D STEP=1 2>&1 | FileCheck %s --check-prefix=ROWS
 # RUN: %{run} %{rows} -D VECTORS=1 -D STEP=1 2>&1 | FileCheck %s --check-prefix=FEW
-# RUN: %{run} %{rows} -D VECTORS=3 -D STEP=2 2>&1 | FileCheck %s --check-prefix=FEW
+# RUN: %{run} %{rows} -D VECTORS=3 -D STEP=2 2>&1 | FileCheck %s --check-prefix=APART
+# RUN: %{run} %{rows} -D VECTORS=3 -D STEP=2 --disable-pass copied-vectors 2>&1 | FileCheck %s --check-prefix=FEW
 import pantile
 import pantile.language as tl
 
@@ -65,7 +66,22 @@ def unpacked(A, B, Out, stride, n, WAY: tl.constexpr):
 # ROWS-COUNT-3: nv.local_load %{{.*}} -> tensor<64xf32
 # ROWS: nv.release %[[ROWS]] {nv.read_by_threads}
 # ROWS: nv.wgmma_wait 0
-# One stays in registers, and so do those that TMA cannot load.
+# What TMA cannot load, another warp copies per vector, as many as a warp group has; the last one stays in registers.
+# APART: remark: the producer warp copies this vector by cp.async
+# APART-COUNT-2: nv.channel via cp_async by 4 : <2 x[64] x f32, <[0], 0>>
+# APART-COUNT-2: nv.mbarrier_init %{{.*}}, 4 {arrivals = 33 : i32}
+# APART: nv.producer
+# APART: nv.tma_load
+# APART: nv.producer
+# APART: nv.mbarrier_wait %[[COPIED:[0-9]+]], true
+# APART: nv.expect %[[COPIED]], 0
+# APART: nv.copy_async %{{.*}} on %[[COPIED]]
+# APART: nv.producer
+# APART: nv.copy_async
+# APART-COUNT-2: nv.local_load %{{.*}} -> tensor<64xf32
+# APART: nv.release %{{.*}} {nv.filled_by_copies, nv.read_by_threads}
+# APART: scf.yield
+# One stays in registers, and so do those that TMA cannot load without these warps.
 # FEW: nv.tma_load
 # FEW-NOT: nv.local_load
 # FEW: tile.load {{.*}} -> tensor<64xf32

@@ -14,7 +14,29 @@ namespace {
 
 //===- cp.async -----------------------------------------------------------------------------===//
 
+/// A lane arrives, and hands on its copies, but nothing else that it did.
+void arriveFor(Warp &w, const AsyncCopy &copy) {
+  forLanes(copy.lanes, [&](int lane) {
+    MBarrier &barrier = barrierOf(w, *copy.instruction, w.cta, copy.to[lane]);
+    uint8_t *place = w.cta.shared(w, *copy.instruction, copy.to[lane], 8);
+    Phase phase = Phase::from(w, *copy.instruction, place);
+    if (phase.left == 0)
+      w.fault(*copy.instruction,
+              "more arrivals than the barrier's count of " + std::to_string(phase.count));
+    const Known copies{w.clock.agent(Copies), 0, copy.group, Lanes(1) << lane};
+    barrier.arriving.join({joined(nullptr, copies), nullptr});
+    --phase.left;
+    if (phase.flip()) {
+      completePhase(barrier);
+      w.cta.signal();
+    }
+    phase.to(place);
+  });
+}
+
 void perform(Warp &w, const AsyncCopy &copy) {
+  if (copy.bytes == 0)
+    return arriveFor(w, copy);
   forLanes(copy.lanes, [&](int lane) {
     uint8_t *to = w.cta.shared(w, *copy.instruction, copy.to[lane], copy.bytes);
     std::memset(to, 0, copy.bytes);
@@ -54,6 +76,20 @@ void copyAsync(Warp &w, const Instruction &i) {
 }
 
 void commitCopies(Warp &w, const Instruction &) { w.copies.commit(); }
+
+/// cp.async.mbarrier.arrive: the copies before it become a group of their own, as nothing else
+/// tells them from later ones.
+void arriveAfterCopies(Warp &w, const Instruction &i) {
+  if (!i.op.has("noinc"))
+    w.fault(i, "an arrival that is not counted by the barrier is not emulated");
+  AsyncCopy arrival{w.active, 0, {}, {}, {}, &i, w.copies.committed + 1};
+  forLanes(w.active, [&](int lane) {
+    arrival.to[lane] = w.address(i[0], lane);
+    barrierOf(w, i, w.cta, arrival.to[lane]);
+  });
+  w.copies.open.push_back(arrival);
+  w.copies.commit();
+}
 
 void waitCopies(Warp &w, const Instruction &i) {
   const bool all = i.op.has("wait_all");
@@ -272,21 +308,26 @@ void finish(AsyncQueue<Item> &queue, size_t pending, Perform perform) {
       perform(item);
 }
 
-/// The oldest item of the oldest group, if there is one.
-template <class Item, class Perform> void advance(AsyncQueue<Item> &queue, Perform perform) {
+/// The oldest item of the oldest group; false if there is none.
+template <class Item, class Perform> bool advance(AsyncQueue<Item> &queue, Perform perform) {
   for (auto &group : queue.groups)
     if (!group.empty()) {
       const Item item = group.front();
       group.pop_front();
       perform(item);
-      return;
+      return true;
     }
+  return false;
 }
 
 } // namespace
 
 void finishCopies(Warp &w, size_t pending) {
   finish(w.copies, pending, [&](const AsyncCopy &copy) { perform(w, copy); });
+}
+
+bool advanceCopies(Warp &w) {
+  return advance(w.copies, [&](const AsyncCopy &copy) { perform(w, copy); });
 }
 
 void finishStores(Warp &w, size_t pending) {
@@ -297,7 +338,7 @@ void advanceAtRandom(Warp &w) {
   if (w.cta.chance(4))
     advanceMmas(w);
   if (w.cta.chance(4))
-    advance(w.copies, [&](const AsyncCopy &copy) { perform(w, copy); });
+    advanceCopies(w);
   if (w.cta.chance(4))
     advance(w.stores, [&](const TensorCopy &copy) { storeTensor(w, copy); });
 }
@@ -347,6 +388,8 @@ Handler decodeAsync(Instruction &i) {
     return decodeBulk(i);
   if (i.op.has("commit_group"))
     return commitCopies;
+  if (i.op.has("mbarrier"))
+    return arriveAfterCopies;
   if (i.op.has("wait_group") || i.op.has("wait_all"))
     return waitCopies;
   return i.op.has("shared") && i.op.has("global") ? copyAsync : nullptr;

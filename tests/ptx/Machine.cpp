@@ -276,6 +276,8 @@ bool Cta::isDone() const {
 bool Cta::runSome() {
   if (!loads.empty() && chance(6))
     completeLoad(random() % loads.size());
+  if (chance(6))
+    advanceCopiesOfWarps();
   auto isReady = [&](Warp &warp) {
     return !warp.isDone() && warp.barrier < 0 && warp.waitsForEvent != events;
   };
@@ -295,9 +297,18 @@ bool Cta::runSome() {
     return true;
   }
   if (loads.empty())
-    return isDone();
+    return isDone() || advanceCopiesOfWarps();
   completeLoad(random() % loads.size());
   return true;
+}
+
+/// Copies of warps that wait, or have left: others may wait for the arrivals after these.
+bool Cta::advanceCopiesOfWarps() {
+  const size_t first = random() % warps.size();
+  for (size_t i = 0; i < warps.size(); ++i)
+    if (advanceCopies(*warps[(first + i) % warps.size()]))
+      return true;
+  return false;
 }
 
 void Cta::completeLoad(size_t which) {

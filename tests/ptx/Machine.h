@@ -44,7 +44,8 @@ struct Cluster;
 /// Whether a check is made: PANTILE_EMULATION_UNCHECKED names those that are not, with commas.
 bool isChecked(std::string_view check);
 
-/// cp.async of one warp: `bytes` to shared memory, zeros after `given`.
+/// cp.async of one warp: `bytes` to shared memory, zeros after `given`. With 0 `bytes` lanes arrive at
+/// the mbarriers `to`: the copies before are complete then, up to group `group`.
 struct AsyncCopy {
   Lanes lanes;
   int bytes;
@@ -52,6 +53,7 @@ struct AsyncCopy {
   std::array<Word, warpSize> from;
   std::array<int, warpSize> given;
   const Instruction *instruction;
+  Tick group = 0;
 };
 
 /// Something that takes effect later, in order, in groups that can be waited for.
@@ -270,6 +272,7 @@ struct Cta {
 
 private:
   void completeLoad(size_t which);
+  bool advanceCopiesOfWarps();
   void releaseIfComplete(Barrier &barrier);
 };
 
@@ -349,6 +352,8 @@ void watchRegisters(Warp &warp, const Instruction &instruction);
 void lendRegisters(Warp &warp, const Instruction &instruction);
 /// Does what is due but not waited for yet, now and then.
 void advanceAtRandom(Warp &warp);
+/// The oldest cp.async in flight takes effect; false if there is none.
+bool advanceCopies(Warp &warp);
 void loadTensor(Cta &cta, const TensorCopy &copy);
 
 } // namespace pantile::ptx

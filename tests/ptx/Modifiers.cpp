@@ -140,6 +140,7 @@ constexpr Form memory[] = {
     {"prefetch", "param|const? tensormap"},
     {"cp", "async ca|cg @shared global L2::cache_hint? @size?"},
     {"cp", "async commit_group|wait_group|wait_all"},
+    {"cp", "async mbarrier arrive noinc @shared b64"},
     {"cp", "async bulk commit_group"},
     {"cp", "async bulk wait_group read?"},
     {"cp",

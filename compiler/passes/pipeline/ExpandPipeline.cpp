@@ -123,7 +123,7 @@ private:
       for (int stage = distance; stage < depth; ++stage) {
         auto zeros = nv::CopyAsyncOp::create(builder, load.load.getLoc(), nullPointers(load.load),
                                              stageOf(load, Numbers(builder, loc).of(stage)),
-                                             load.load.getMask(), Value(),
+                                             load.load.getMask(), Value(), Value(),
                                              load.channel.getVectorBytesAttr());
         zeros->setAttr(names::onlyZeros, builder.getUnitAttr());
         zeros->setAttr(names::afterPrologue, builder.getUnitAttr());
@@ -194,7 +194,7 @@ private:
     for (ChannelLoad load : loads) {
       auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(), load.load.getPtr(),
                                           stageOf(load, carried), load.load.getMask(), Value(),
-                                          load.channel.getVectorBytesAttr());
+                                          Value(), load.channel.getVectorBytesAttr());
       if (keepsZeros(load))
         copy->setAttr(names::keepsZeros, builder.getUnitAttr());
       copies.insert_range(ArrayRef<Operation *>{copy, copy.getBuffer().getDefiningOp()});

@@ -122,13 +122,21 @@ private:
       });
     };
     for (auto broadcast : loop.getBody()->getOps<BroadcastOp>())
-      if (isLikeResult(broadcast) && !loop.isDefinedOutsideOfLoop(broadcast.getSrc()) &&
+      if (isLikeResult(broadcast) && !isReadFromStage(broadcast.getSrc()) &&
+          !loop.isDefinedOutsideOfLoop(broadcast.getSrc()) &&
           vectors.insert(broadcast.getSrc()).second)
         registers += registersOf(broadcast.getSrc());
     for (Value carried : loop.getRegionIterArgs())
       if (auto tile = dyn_cast<RankedTensorType>(carried.getType()); tile && tile.getRank() == 1)
         registers -= registersOf(carried);
     return registers;
+  }
+
+  /// Whether `vector` is read from a stage of a buffer, which can be done again and again.
+  static bool isReadFromStage(Value vector) {
+    while (auto view = vector.getDefiningOp<ExpandDimsOp>())
+      vector = view.getSrc();
+    return vector.getDefiningOp<nv::LocalLoadOp>() != nullptr;
   }
 
   /// Whether the lowering of the body has several basic blocks (LowerMemory.cpp: withTail).

@@ -217,7 +217,7 @@ private:
 
   ProducerChoices choices() const {
     return {options.thirdCta, options.bufferedValues, options.tmaValues,
-            options.mixedTransports && mayCopy};
+            options.mixedTransports && mayCopy, options.copiedVectors};
   }
 
   func::FuncOp kernel;
@@ -230,8 +230,9 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   using PlanProgramsBase::PlanProgramsBase;
   void runOnOperation() override {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
-      Planner(kernel, {keepsOccupancy, producer, persistent, streamK, estimatesStreamK,
-                       carriesAccumulators, thirdCta, bufferedValues, tmaValues, mixedTransports})
+      Planner(kernel,
+              {keepsOccupancy, producer, persistent, streamK, estimatesStreamK, carriesAccumulators,
+               thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors})
           .plan();
   }
 };

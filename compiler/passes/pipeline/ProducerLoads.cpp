@@ -3,6 +3,8 @@
 //        allow the same. Boxes must fill the buffer, and each stage must begin where a box may.
 //===---------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerLoads.h"
+#include "analysis/AffineAccess.h"
+#include "analysis/PrefetchLegality.h"
 #include "layout/TmaBoxes.h"
 #include "support/MachineModel.h"
 
@@ -41,21 +43,21 @@ bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
 }
 
 /// Whether the coordinates of `load` are known before `op` of the loop body.
-bool isKnownBefore(AffineAnalysis &affine, const TmaLoad &load, Operation *op) {
+bool isKnownBefore(AffineAnalysis &affine, const ProducerLoad &load, Operation *op) {
   auto isEarlier = [&](unsigned leaf) {
     Operation *source = affine.leaf(leaf).getDefiningOp();
     return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op);
   };
-  return llvm::all_of(load.access.dims, [&](const TmaAccess::Dim &dim) {
+  return llvm::all_of(load.access->dims, [&](const TmaAccess::Dim &dim) {
     return dim.start.onlyUses(isEarlier) && dim.end.onlyUses(isEarlier);
   });
 }
 
-bool isVector(const TmaLoad &load) { return load.buffer.getShape().size() == 1; }
+bool isVector(const ProducerLoad &load) { return load.buffer.getShape().size() == 1; }
 } // namespace
 
-std::optional<TmaLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                     StagedLoad staged, Block *body, std::string &reason) {
+std::optional<ProducerLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                          StagedLoad staged, Block *body, std::string &reason) {
   const SmallVector<BufferReader> readers = readersOf(staged.alloc, body);
   const nv::BufferType buffer = staged.alloc.getType();
   reason = "its tile is read by more than MMAs of the loop";
@@ -65,7 +67,7 @@ std::optional<TmaLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnaly
   if (!access || !isFilledByBoxes(buffer, reason))
     return std::nullopt;
   const BufferReader &first = readers.front(), &last = readers.back();
-  TmaLoad load{staged, buffer, first.at, last.mma, first.mma, *access};
+  ProducerLoad load{staged, buffer, first.at, last.mma, first.mma, *access};
   for (const BufferReader &reader : readers) {
     load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
     load.isReadByThreads |= reader.at != reader.mma;
@@ -73,32 +75,52 @@ std::optional<TmaLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnaly
   return load;
 }
 
-std::optional<TmaLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                   StagedValue value, std::string &reason) {
+std::optional<ProducerLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                        StagedValue value, std::string &reason) {
   auto access = tmaAccess(affine, axes, value.load, value.buffer, BufferReader{}, reason);
   if (!access || !isFilledByBoxes(value.buffer, reason))
     return std::nullopt;
   const SmallVector<Operation *> users = usersOf(value.load);
-  return TmaLoad{{value.load, {}, {}},    value.buffer, users.front(), users.back(), {}, *access,
-                 /*isReadByThreads=*/true};
+  return ProducerLoad{
+      {value.load, {}, {}},    value.buffer, users.front(), users.back(), {}, *access,
+      /*isReadByThreads=*/true};
 }
 
-unsigned groupOf(AffineAnalysis &affine, const TmaLoad &load, ArrayRef<TmaLoad> others,
+std::optional<ProducerLoad> copyOfVector(scf::ForOp loop, const AxisInfoAnalysis &axes,
+                                         StagedValue vector, int warp) {
+  const int bytes = storageBits(vector.buffer.getElementType()) / 8;
+  if (bytes < 4 || bytes > 8 || !isKernelArgument(baseOf(vector.load.getPtr())) ||
+      prefetchCopyOf(loop, vector.load, vector.buffer, axes).bytes == 0)
+    return std::nullopt;
+  const SmallVector<Operation *> users = usersOf(vector.load);
+  ProducerLoad load{{vector.load, {}, {}}, vector.buffer, users.front(), users.back(), {}, {}};
+  load.isReadByThreads = true;
+  load.bytes = bytes;
+  load.warp = warp;
+  return load;
+}
+
+Value ProducerLoad::base() const {
+  LoadOp load = staged.load;
+  return access ? access->base : baseOf(load.getPtr());
+}
+
+unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<ProducerLoad> others,
                  unsigned groups) {
   auto hasMma = [&](unsigned group) {
-    return llvm::any_of(others,
-                        [&](const TmaLoad &other) { return other.mma && other.group == group; });
+    return llvm::any_of(
+        others, [&](const ProducerLoad &other) { return other.mma && other.group == group; });
   };
   auto areKnown = [&](unsigned group) {
-    return llvm::all_of(others, [&](const TmaLoad &other) {
+    return llvm::all_of(others, [&](const ProducerLoad &other) {
       return other.group != group ||
              (isKnownBefore(affine, load, other.first) && isKnownBefore(affine, other, load.first));
     });
   };
-  auto shares = [&](const TmaLoad &other) {
+  auto shares = [&](const ProducerLoad &other) {
     if (load.mma)
       return other.mma == load.mma;
-    if (!areKnown(other.group))
+    if (!load.access || !other.access || !areKnown(other.group))
       return false;
     if (other.mma)
       return load.last->isBeforeInBlock(other.end()) &&

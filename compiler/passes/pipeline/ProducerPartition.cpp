@@ -1,6 +1,6 @@
 //===- ProducerPartition.cpp - see ProducerPartition.h ------------------------------------===//
 // Gives: partitionWarps.
-// How:   the region of the producer gets the marked operations, and copies of the scalars and the
+// How:   the region of a producer gets the marked operations, and copies of the scalars and the
 //        control flow that they depend on (ScalarSlice.h); its loops and branches carry no more
 //        than that. It uses scalars from before its start as they are. What both partitions use
 //        moves to the start of the kernel: circular buffers, mbarriers, tensor maps, and, for a
@@ -10,40 +10,82 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerPartition.h"
 #include "analysis/ScalarSlice.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/IRMapping.h"
+#include "support/MachineModel.h"
+#include <map>
 
 using namespace mlir;
 
 namespace pantile {
 namespace {
 
+/// What one producer runs: the marked operations, and what they depend on.
+struct Partition {
+  llvm::SetVector<Operation *> ops;
+  ScalarSlice slice;
+};
+
 class Cloner {
 public:
-  Cloner(OpBuilder &b, const ScalarSlice &slice) : b(b), slice(slice) {}
+  Cloner(OpBuilder &b, const Partition &partition)
+      : b(b), start(b.getBlock()), partition(partition), slice(partition.slice) {}
 
   void clone(llvm::iterator_range<Block::iterator> ops) {
     for (Operation &op : ops) {
       auto loop = dyn_cast<scf::ForOp>(op);
       auto branch = dyn_cast<scf::IfOp>(op);
-      if (!slice.contains(&op) && !op.hasAttr(names::producerOnly))
+      if (!slice.contains(&op) && !partition.ops.contains(&op))
         continue;
       if (loop)
         cloneLoop(loop);
       else if (branch)
         cloneBranch(branch);
+      else if (auto convert = dyn_cast<ConvertLayoutOp>(op))
+        mapping.map(convert.getResult(), inProducer(convert.getSrc()));
       else
-        b.clone(op, mapping);
+        cloneOp(op);
     }
   }
 
 private:
+  /// What the producer has instead of `value`. Constant vectors are in the layout of all warps.
+  Value inProducer(Value value) {
+    auto constant = value.getDefiningOp<arith::ConstantOp>();
+    auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+    if (elements && !mapping.contains(value)) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(start);
+      auto type = cast<ShapedType>(typeOf(value));
+      mapping.map(value, arith::ConstantOp::create(b, constant.getLoc(), elements.reshape(type)));
+    }
+    return mapping.lookupOrDefault(value);
+  }
+
+  /// The type of `value` in the producer. One warp has all elements of a vector.
+  static Type typeOf(Value value) {
+    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    if (!tile)
+      return value.getType();
+    return withLayout(
+        tile, LinearLayout::blocked(tile.getShape(), {1}, {InstructionSet::warpThreads}, {1}, {0}));
+  }
+
+  void cloneOp(Operation &op) {
+    for (Value operand : op.getOperands())
+      inProducer(operand);
+    for (Value result : b.clone(op, mapping)->getResults())
+      result.setType(typeOf(result));
+  }
+
   SmallVector<Value> needed(Operation *op, ValueRange values) {
     SmallVector<Value> picked;
     const llvm::SmallBitVector kept = slice.resultsOf(op);
     for (unsigned i : kept.set_bits())
-      picked.push_back(mapping.lookupOrDefault(values[i]));
+      picked.push_back(inProducer(values[i]));
     return picked;
   }
 
@@ -80,7 +122,7 @@ private:
     SmallVector<Type> types;
     const llvm::SmallBitVector kept = slice.resultsOf(branch);
     for (unsigned i : kept.set_bits())
-      types.push_back(branch.getResult(i).getType());
+      types.push_back(typeOf(branch.getResult(i)));
     auto made =
         scf::IfOp::create(b, branch.getLoc(), types, mapping.lookupOrDefault(branch.getCondition()),
                           /*addThenBlock=*/true, branch.elseBlock() != nullptr);
@@ -91,21 +133,34 @@ private:
   }
 
   OpBuilder &b;
+  Block *start; ///< of the producer
+  const Partition &partition;
   const ScalarSlice &slice;
   IRMapping mapping;
 };
 
-SmallVector<Operation *> markedOps(func::FuncOp function) {
-  SmallVector<Operation *> marked;
+/// The marked operations by their partition. Nothing, if one needs more than a warp can compute.
+std::optional<std::vector<Partition>> partitionsOf(func::FuncOp function,
+                                                   const ProducerStart &start) {
+  std::map<int64_t, Partition> byNumber;
+  bool follows = true;
   function.walk([&](Operation *op) {
-    if (op->hasAttr(names::producerOnly))
-      marked.push_back(op);
+    auto number = op->getAttrOfType<IntegerAttr>(names::producerOnly);
+    if (!number)
+      return;
+    Partition empty{{}, ScalarSlice(function, start)};
+    Partition &partition = byNumber.try_emplace(number.getInt(), std::move(empty)).first->second;
+    partition.ops.insert(op);
+    follows &= partition.slice.addOperandsOf(op);
   });
-  return marked;
+  std::vector<Partition> partitions;
+  for (auto &[number, partition] : byNumber)
+    partitions.push_back(std::move(partition));
+  return follows ? std::optional(std::move(partitions)) : std::nullopt;
 }
 
-/// Moves what both partitions use to the start of the kernel; gives the last of these operations.
-Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
+/// Moves what several partitions use to the start of the kernel; gives the last of these operations.
+Operation *moveCommonToStart(Block &entry, ArrayRef<Partition> partitions) {
   Operation *front = nullptr;
   auto move = [&](Operation *op) {
     if (front)
@@ -118,7 +173,7 @@ Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
     if (isCommon(&op))
       move(&op);
   for (Operation &op : llvm::make_early_inc_range(entry))
-    if (slice.isHoisted(&op))
+    if (llvm::any_of(partitions, [&](const Partition &each) { return each.slice.isHoisted(&op); }))
       move(&op);
   return front;
 }
@@ -141,13 +196,11 @@ void dismissElsewhere(OpBuilder &b, const ProducerStart &start) {
 
 bool partitionWarps(func::FuncOp function, const ProducerStart &start) {
   Block &entry = function.getBody().front();
-  ScalarSlice slice(function, start);
-  const SmallVector<Operation *> marked = markedOps(function);
-  for (Operation *op : marked)
-    if (!slice.addOperandsOf(op))
-      return false;
+  const auto partitions = partitionsOf(function, start);
+  if (!partitions)
+    return false;
   OpBuilder b(function.getContext());
-  b.setInsertionPointAfter(moveCommonToStart(entry, slice));
+  b.setInsertionPointAfter(moveCommonToStart(entry, *partitions));
   Block &block = start.isLate() ? *start.block : entry;
   if (start.isLate()) {
     nv::ForkProducerOp::create(b, function.getLoc());
@@ -156,13 +209,17 @@ bool partitionWarps(func::FuncOp function, const ProducerStart &start) {
     else if (&block != &entry)
       b.setInsertionPointToStart(&block);
   }
-  auto producer = nv::ProducerOp::create(b, function.getLoc());
-  b.setInsertionPointToStart(&producer.getBody().emplaceBlock());
-  Cloner(b, slice).clone(
-      {std::next(producer->getIterator()), block.getTerminator()->getIterator()});
-  for (Operation *op : llvm::reverse(marked))
-    op->erase();
-  producer->walk([](Operation *op) { op->removeAttr(names::producerOnly); });
+  for (const Partition &partition : *partitions) {
+    auto producer = nv::ProducerOp::create(b, function.getLoc());
+    b.setInsertionPointToStart(&producer.getBody().emplaceBlock());
+    Cloner(b, partition)
+        .clone({std::next(producer->getIterator()), block.getTerminator()->getIterator()});
+    producer->walk([](Operation *op) { op->removeAttr(names::producerOnly); });
+    b.setInsertionPointAfter(producer);
+  }
+  for (const Partition &partition : *partitions)
+    for (Operation *op : llvm::reverse(partition.ops))
+      op->erase();
   if (start.isLate())
     dismissElsewhere(b, start);
   return true;

@@ -10,8 +10,11 @@
 //        3. Nothing that writes memory or synchronises with other threads comes between the start of
 //        the producer and the loop. Relaxed atomics through other arguments, whose old values are
 //        unused, order nothing. Consecutive loops with equal stages share circular buffers.
-//        4. Vectors that threads read are loaded by the producer if rules 1 to 3 hold for them, too.
-//        Otherwise they stay in registers.
+//        4. Vectors that threads read are loaded by the producer if rules 1 to 3 hold for them, too,
+//        and registers lack to hold those of the next iteration. What TMA cannot load, its warp copies
+//        by cp.async, if each lane can compute the addresses of its elements by itself: not one
+//        iteration ahead, as registers allow, but as many as there are stages. Otherwise they stay in
+//        registers.
 //        5. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
 //        in a branch with results, it starts after what is in the way, where that comes before all
 //        loops (ProducerStart.h).
@@ -29,6 +32,7 @@
 #include "ir/Candidates.h"
 #include "ir/FindOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/pipeline/EarlierEffect.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
 #include "support/MachineModel.h"
@@ -37,11 +41,6 @@
 using namespace mlir;
 
 namespace pantile {
-namespace names {
-constexpr llvm::StringLiteral flatten = "tile.flatten";                // of tl.range, on scf.for
-constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the same
-} // namespace names
-
 SmallVector<scf::ForOp> loadDotLoops(func::FuncOp kernel) {
   llvm::SetVector<scf::ForOp> loops;
   kernel.walk([&](nv::AsyncMmaOpInterface mma) {
@@ -61,7 +60,7 @@ namespace {
 /// Whether `second` can go on with the circular buffers of `first`, as the two loops of causal
 /// attention can: the stage index and the phase continue from one loop to the next.
 bool canShareBuffers(const SpecialisableLoop &first, const SpecialisableLoop &second) {
-  auto sameStages = [](const TmaLoad &a, const TmaLoad &b) {
+  auto sameStages = [](const ProducerLoad &a, const ProducerLoad &b) {
     return a.buffer == b.buffer && a.group == b.group;
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
@@ -98,10 +97,19 @@ public:
   const ProducerStart &startOfProducer() const { return start; }
   ArrayRef<AtomicRmwOp> pollsOfProducer() const { return polls.getArrayRef(); }
 
+  /// Of the producer: one that loads by TMA, the helper warp, and one for each vector of a loop.
+  int extraWarps() const {
+    int most = 0;
+    for (const SpecialisableLoop &specialisable : loops)
+      most = std::max(most, copiedVectors(specialisable));
+    return producerWarps + most;
+  }
+
   /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
   /// and the scratch that is live next to them.
   CtaDemand demand() {
     const nv::BufferType barriers = barriersOfStage(function.getContext());
+    // With setmaxnreg, warps that copy vectors take no registers: a producer has a warp group.
     CtaDemand demand{warps + producerWarps, registersOfMmaLoops(function),
                      scratchWithLiveBuffers(function, isPersistent()) + invariantBytes()};
     int64_t mostCopied = 0; // by the consumers, which free it after each loop
@@ -115,7 +123,7 @@ public:
       auto bytesOf = [&](nv::BufferType stage) {
         return bufferBytes(stage.withDepth(specialisable.depth));
       };
-      for (TmaLoad &load : specialisable.loads)
+      for (ProducerLoad &load : specialisable.loads)
         demand.sharedBytes += bytesOf(load.buffer);
       demand.sharedBytes += specialisable.groups * bytesOf(barriers);
     }
@@ -172,12 +180,15 @@ private:
 
   ScalarSlice newSlice() const { return ScalarSlice(function, start, map == nv::ProgramMap::Grid); }
 
-  /// Whether one thread can compute the coordinates of `access`.
-  bool followsCoordinates(const TmaAccess &access) {
+  /// Whether one thread can compute the coordinates of `load`, or one warp its addresses.
+  bool followsCoordinates(const ProducerLoad &load) {
     auto follows = [&](const Polynomial &coordinate) {
       return coordinate.onlyUses([&](unsigned leaf) { return slice.add(affine.leaf(leaf)); });
     };
-    return llvm::all_of(access.dims, [&](const TmaAccess::Dim &dim) {
+    LoadOp copied = load.staged.load;
+    if (!load.access)
+      return slice.add(copied.getPtr()) && (!copied.getMask() || slice.add(copied.getMask()));
+    return llvm::all_of(load.access->dims, [&](const TmaAccess::Dim &dim) {
       return follows(dim.start) && follows(dim.end);
     });
   }
@@ -212,10 +223,10 @@ private:
       return false;
     if (!specialisable.copies.empty() && !mayCopy(specialisable))
       return false;
-    if (Operation *effect = earlierEffect(specialisable))
+    if (Operation *effect = earlierEffectFor(specialisable))
       return refuseBefore(effect, loop, "memory that it loads may have been written before");
     specialisable.inFlight =
-        llvm::any_of(specialisable.loads, [](const TmaLoad &load) { return load.mma; }) &&
+        llvm::any_of(specialisable.loads, [](const ProducerLoad &load) { return load.mma; }) &&
         deferrableMma(loop, specialisable.stagedLoads());
     loops.push_back(std::move(specialisable));
     return true;
@@ -247,7 +258,7 @@ private:
       return refuse(first.staged.load, first.reason);
     if (start.isLate())
       return refuse(first.staged.load, "the consumers copy it, and the producer starts later");
-    for (const TmaLoad &load : specialisable.loads)
+    for (const ProducerLoad &load : specialisable.loads)
       if (specialisable.copiesDependOn(load.staged.load))
         return refuse(first.staged.load, "addresses of what the consumers copy depend on this",
                       load.staged.load);
@@ -264,9 +275,9 @@ private:
     return true;
   }
 
-  bool addIfFollowed(SpecialisableLoop &specialisable, const TmaLoad &load) {
+  bool addIfFollowed(SpecialisableLoop &specialisable, const ProducerLoad &load) {
     const auto before = choices.mixedTransports ? std::optional(slice) : std::nullopt;
-    if (followsCoordinates(load.access)) {
+    if (followsCoordinates(load)) {
       append(specialisable, load);
       return true;
     }
@@ -278,7 +289,7 @@ private:
     return leaveToConsumers(specialisable, load.staged, load.buffer, reason);
   }
 
-  void append(SpecialisableLoop &specialisable, TmaLoad load) {
+  void append(SpecialisableLoop &specialisable, ProducerLoad load) {
     load.group = groupOf(affine, load, specialisable.loads, specialisable.groups);
     specialisable.groups = std::max(specialisable.groups, load.group + 1);
     specialisable.loads.push_back(load);
@@ -292,9 +303,10 @@ private:
     for (SpecialisableLoop &specialisable : loops) {
       const bool hasMatrices =
           llvm::any_of(specialisable.loads, [](auto &load) { return !load.mma; });
-      for (StagedValue vector : vectorsToStage(specialisable.loop, hasMatrices, target))
+      const VectorLoads vectors = vectorsOf(specialisable.loop, target);
+      for (StagedValue vector : vectors.all)
         if (!specialisable.copiesDependOn(vector.load))
-          addVector(specialisable, vector);
+          addVector(specialisable, vector, hasMatrices || !vectors.canBeHeld);
     }
     findSharedBuffers();
     auto sharesAlike = [](const SpecialisableLoop &a, const SpecialisableLoop &b) {
@@ -306,84 +318,53 @@ private:
       loops = without;
   }
 
-  void addVector(SpecialisableLoop &specialisable, StagedValue vector) {
+  /// `evenByTma`: also where TMA can load it, and registers could hold it.
+  void addVector(SpecialisableLoop &specialisable, StagedValue vector, bool evenByTma) {
     std::string reason;
-    const auto load = loadOfValue(affine, axes, vector, reason);
+    auto load = loadOfValue(affine, axes, vector, reason);
+    if (load && !evenByTma)
+      return;
+    if (!load && mayCopyVector(specialisable, vector))
+      load = copyOfVector(specialisable.loop, axes, vector,
+                          producerWarps + copiedVectors(specialisable));
     const ScalarSlice before = slice;
-    if (!load || !followsCoordinates(load->access)) {
+    if (!load || !followsCoordinates(*load)) {
       slice = before;
       return;
     }
     SpecialisableLoop with = specialisable;
     append(with, *load);
-    if (!earlierEffect(with))
+    if (!earlierEffectFor(with))
       specialisable = std::move(with);
+  }
+
+  /// Whether another warp of the producer can copy `vector`: its lanes have registers for the
+  /// addresses. A producer that polls, or starts later, has one warp.
+  bool mayCopyVector(const SpecialisableLoop &specialisable, StagedValue vector) {
+    const int64_t addresses =
+        llvm::divideCeil(vector.buffer.getShape().front(), InstructionSet::warpThreads);
+    const int64_t extraWarps = producerWarps + copiedVectors(specialisable) + 1;
+    return choices.copiedVectors && !start.isLate() && polls.empty() &&
+           addresses <= target.machine().registers.addressesOfProducer &&
+           extraWarps <= RegisterBudget::producerWarps &&
+           InstructionSet::warpThreads * (warps + extraWarps) <= target.maxThreadsPerBlock();
+  }
+
+  static int copiedVectors(const SpecialisableLoop &specialisable) {
+    return static_cast<int>(
+        llvm::count_if(specialisable.loads, [](const ProducerLoad &load) { return !load.access; }));
+  }
+
+  Operation *earlierEffectFor(const SpecialisableLoop &specialisable) {
+    auto bases = llvm::map_to_vector(specialisable.loads,
+                                     [](const ProducerLoad &load) { return load.base(); });
+    return earlierEffect(function, start, specialisable.loop, bases, polls.getArrayRef());
   }
 
   /// The branch that an early `return` leaves: its condition is a scalar, so each side can branch.
   bool isPlainBranch(Operation *op) {
     auto branch = dyn_cast<scf::IfOp>(op);
     return branch && branch->getNumResults() == 0;
-  }
-
-  /// Whether `op` is a store through another argument than the loop's loads, in an outer loop whose
-  /// source has `flatten` or `warp_specialize`: the user then allows its iterations to overlap, and
-  /// Triton moves loads before such a store, too.
-  bool isHintedNoAlias(Operation *op, SpecialisableLoop &specialisable) {
-    auto store = dyn_cast<StoreOp>(op);
-    Value target = store ? baseOf(store.getPtr()) : Value();
-    if (!store || !isKernelArgument(target) ||
-        llvm::any_of(specialisable.loads,
-                     [&](TmaLoad &load) { return load.access.base == target; }) ||
-        !llvm::all_of(polls, [&](AtomicRmwOp poll) { return isElsewhere(poll.getPtr(), target); }))
-      return false;
-    for (auto around = specialisable.loop->getParentOfType<scf::ForOp>(); around;
-         around = around->getParentOfType<scf::ForOp>())
-      if (around->isAncestor(op) &&
-          (around->hasAttr(names::flatten) || around->hasAttr(names::warpSpecialize)))
-        return true;
-    return false;
-  }
-
-  /// Whether `op` is an atomic that has no order with the loop's loads (docs/memory-order.md).
-  bool isUnorderedAtomic(Operation *op, SpecialisableLoop &specialisable) {
-    return polls.empty() && llvm::all_of(specialisable.loads, [&](TmaLoad &load) {
-             return isNoAliasAtomic(op, load.access.base);
-           });
-  }
-
-  /// Whether the address of `ptr` is not computed from `argument`, but from another one or from a
-  /// table in memory.
-  static bool isElsewhere(Value ptr, Value argument) {
-    const Value base = baseOf(ptr);
-    auto cast = base.getDefiningOp<IntToPtrOp>();
-    return isKernelArgument(base) ? base != argument
-                                  : cast && cast->getOperand(0).getDefiningOp<LoadOp>();
-  }
-
-  /// An operation that orders loads and may run before the loop is entered, after the start of the
-  /// producer, or in an earlier iteration of a loop around it.
-  Operation *earlierEffect(SpecialisableLoop &specialisable) {
-    scf::ForOp loop = specialisable.loop;
-    Block &program = programBody(function);
-    Operation *repeated = loop; // with what follows the loop in there
-    for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
-      if (isa<scf::ForOp>(op->getParentOp()))
-        repeated = op->getParentOp();
-    auto orders = [&](Operation *op) {
-      const bool isOfProducer = isa<AtomicRmwOp>(op) && polls.contains(cast<AtomicRmwOp>(op));
-      return !isOfProducer && ordersLoads(op) && !isHintedNoAlias(op, specialisable) &&
-             !isUnorderedAtomic(op, specialisable);
-    };
-    if (Operation *effect = findOp(repeated, orders))
-      return effect;
-    for (Operation *at = repeated;; at = at->getParentOp()) {
-      for (Operation *op = at->getPrevNode(); op && op != start.after; op = op->getPrevNode())
-        if (Operation *effect = findOp(op, orders))
-          return effect;
-      if (at->getBlock() == &program || at->getBlock() == start.block)
-        return nullptr;
-    }
   }
 
   /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,
@@ -488,8 +469,9 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
   if (!collector.collect())
     return std::nullopt;
   const CtaDemand demand = collector.demand();
+  const int extraWarps = collector.extraWarps();
   return ProducerPlan{std::move(collector.loops), llvm::to_vector(collector.pollsOfProducer()),
-                      demand, collector.startOfProducer(), warps};
+                      demand, collector.startOfProducer(), extraWarps};
 }
 
 } // namespace pantile

@@ -19,7 +19,7 @@ namespace pantile {
 /// A loop whose loads move to a producer warp; the other warps are its consumers.
 struct SpecialisableLoop {
   mlir::scf::ForOp loop;
-  std::vector<TmaLoad> loads;
+  std::vector<ProducerLoad> loads;
   std::vector<CopiedLoad> copies; ///< that the consumers do, `ahead` iterations before their use
   int ahead = 0;
   int depth = 0;
@@ -40,7 +40,7 @@ struct SpecialisableLoop {
 
   /// Of the producer and of the consumers.
   llvm::SmallVector<StagedLoad> stagedLoads() const {
-    auto staged = llvm::map_to_vector(loads, [](const TmaLoad &load) { return load.staged; });
+    auto staged = llvm::map_to_vector(loads, [](const ProducerLoad &load) { return load.staged; });
     for (const CopiedLoad &copy : copies)
       staged.push_back(copy.staged);
     return staged;
@@ -56,7 +56,7 @@ struct ProducerPlan {
   llvm::SmallVector<AtomicRmwOp> polls; ///< that the producer does in the consumers' place
   CtaDemand demand;
   ProducerStart start;
-  int warps = 1; ///< of the producer, with the helper warp
+  int warps = 1; ///< of the producer, with the helper warp and those that copy vectors
 };
 
 /// What a plan may assume: options of the passes that make one.
@@ -65,6 +65,7 @@ struct ProducerChoices {
   bool bufferedValues = true;   ///< tiles that no MMA reads unchanged may have stages
   bool tmaValues = true;        ///< and the producer may fill these; else all warps prefetch them
   bool mixedTransports = false; ///< consumers may copy what TMA cannot load
+  bool copiedVectors = true;    ///< and the producer vectors that it cannot
 };
 
 /// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.

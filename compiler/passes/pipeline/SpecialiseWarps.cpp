@@ -7,8 +7,8 @@
 //        2. Each loop gets a count of its iterations, carried through the loops around it and
 //        continued from a previous loop that shares its circular buffers: stage index = count mod
 //        depth, phase = (count / depth) mod 2. Tiles that threads read are staged (StageValues.h).
-//        Each load becomes a TMA load into the stage, between a wait for the stage to be empty and
-//        one for it to be full. What the consumers copy gets a channel via cp.async.
+//        Each load becomes a TMA load into the stage, or cp.async of one warp for a vector, between a
+//        wait for the stage to be empty and one for it to be full. What the consumers copy gets a channel via cp.async.
 //        3. A poll that the producer does in the consumers' place is followed by an arrival at a
 //        circular mbarrier, where they wait (`nv.acquire`).
 //        4. The producer gets a copy of the scalars and the control flow that its TMA loads need,
@@ -96,10 +96,14 @@ private:
       if (start.after)
         remark.attachNote(start.after->getLoc()) << "the producer starts after this";
       remark.report();
-      for (TmaLoad &load : specialisable.loads)
-        remarkApplied(load.staged.load.getLoc(), Technique::TensorMaps)
-            << "load is converted to TMA with a tensor map of " << load.access.dims.size()
-            << " dimensions" << conditionsOf(load.access);
+      for (ProducerLoad &load : specialisable.loads)
+        if (load.access)
+          remarkApplied(load.staged.load.getLoc(), Technique::TensorMaps)
+              << "load is converted to TMA with a tensor map of " << load.access->dims.size()
+              << " dimensions" << conditionsOf(*load.access);
+        else
+          remarkApplied(load.staged.load.getLoc(), Technique::WarpSpecialisation)
+              << "the producer warp copies this vector by cp.async";
       for (CopiedLoad &copy : specialisable.copies)
         remarkMissed(copy.staged.load.getLoc(), Technique::TensorMaps)
             << "the consumer warps copy this tile: " << copy.reason;
@@ -121,12 +125,13 @@ private:
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     depth = specialisable.depth;
-    for (TmaLoad &load : specialisable.loads)
+    for (ProducerLoad &load : specialisable.loads)
       if (!load.staged.alloc)
         stage(load);
     allocBuffers(specialisable);
-    for (TmaLoad &load : specialisable.loads)
-      load.map = tensorMap(load);
+    for (ProducerLoad &load : specialisable.loads)
+      if (load.access)
+        load.map = tensorMap(load);
     Value count = specialisable.previous
                       ? continueCount(specialisable)
                       : countExecutions(specialisable.loop.getBody()->getTerminator());
@@ -156,7 +161,7 @@ private:
   }
 
   /// Stages a value; threads then read its buffer where they used it.
-  void stage(TmaLoad &load) {
+  void stage(ProducerLoad &load) {
     load.staged = stageValue({load.staged.load, load.buffer});
     auto reads =
         llvm::make_filter_range(load.staged.alloc->getUsers(), llvm::IsaPred<nv::LocalLoadOp>);
@@ -169,12 +174,12 @@ private:
   /// for the next iteration of the loops around while this loop runs. Replaces the deallocations of
   /// a previous loop that shares the buffers.
   void deallocBuffers(SpecialisableLoop &specialisable, Operation *last) {
-    for (TmaLoad &load : specialisable.loads)
+    for (ProducerLoad &load : specialisable.loads)
       for (Operation *user : llvm::make_early_inc_range(load.channel->getUsers()))
         if (isa<nv::DeallocOp>(user))
           user->erase();
     b.setInsertionPointAfter(last);
-    for (TmaLoad &load : specialisable.loads)
+    for (ProducerLoad &load : specialisable.loads)
       nv::DeallocOp::create(b, loc, load.channel);
   }
 
@@ -185,17 +190,33 @@ private:
       specialisable.barriers = previous->barriers;
       return;
     }
-    for (TmaLoad &load : specialisable.loads)
-      load.channel =
-          nv::ChannelOp::create(b, loc, load.buffer.withDepth(depth), nv::Transport::Tma);
+    for (ProducerLoad &load : specialisable.loads)
+      load.channel = allocChannel(load);
     for (unsigned group = 0; group < specialisable.groups; ++group)
-      specialisable.barriers.push_back(allocBarriers());
+      specialisable.barriers.push_back(allocBarriers(arrivalsAt(specialisable, group)));
   }
 
-  Value allocBarriers() {
+  nv::ChannelOp allocChannel(const ProducerLoad &load) {
+    const nv::BufferType stages = load.buffer.withDepth(depth);
+    if (load.access)
+      return nv::ChannelOp::create(b, loc, stages, nv::Transport::Tma);
+    return nv::ChannelOp::create(b, loc, stages, nv::Transport::CpAsync, IntegerAttr(),
+                                 b.getI32IntegerAttr(load.bytes), IntegerAttr());
+  }
+
+  /// How often the producer arrives at a full barrier of `group`: once, and by each copy.
+  static int64_t arrivalsAt(const SpecialisableLoop &specialisable, unsigned group) {
+    int64_t arrivals = 1;
+    for (const ProducerLoad &load : specialisable.loads)
+      if (load.group == group && !load.access)
+        arrivals += nv::CopyAsyncOp::arrivalsOf(LoadOp(load.staged.load).getMask() != nullptr);
+    return arrivals;
+  }
+
+  Value allocBarriers(int64_t arrivals = 1) {
     const nv::BufferType stages = barriersOfStage(b.getContext()).withDepth(depth);
     Value barriers = nv::AllocOp::create(b, loc, stages, IntegerAttr());
-    nv::MbarrierInitOp::create(b, loc, barriers, warps);
+    nv::MbarrierInitOp::create(b, loc, barriers, warps, static_cast<uint32_t>(arrivals));
     return barriers;
   }
 
@@ -215,15 +236,15 @@ private:
     return nv::SelectStageOp::create(b, loc, buffer, stage);
   }
 
-  Value tensorMap(TmaLoad &load) {
+  Value tensorMap(ProducerLoad &load) {
     SharedLayout shared = sharedLayoutOf(load.buffer);
     const Type element =
         isRounded(load.staged.alloc) ? b.getTF32Type() : load.buffer.getElementType();
     TmaBox box{{}, shared.swizzle(), element};
-    for (const TmaAccess::Dim &dim : load.access.dims)
+    for (const TmaAccess::Dim &dim : load.access->dims)
       box.sizes.push_back(static_cast<int32_t>(dim.size));
     llvm::copy(tmaBoxes(shared)->sizes, box.sizes.begin());
-    return makeTensorMap(b, loc, function, affine, load.access, box);
+    return makeTensorMap(b, loc, function, affine, *load.access, box);
   }
 
   //===- the count of iterations, and of polls ---------------------------------------------===//
@@ -334,33 +355,47 @@ private:
 
   void specialiseGroup(SpecialisableLoop &specialisable, unsigned group,
                        const PipelineState &state) {
-    SmallVector<TmaLoad *> loads;
-    for (TmaLoad &load : specialisable.loads)
+    SmallVector<ProducerLoad *> loads;
+    for (ProducerLoad &load : specialisable.loads)
       if (load.group == group)
         loads.push_back(&load);
-    auto isEarlier = [](TmaLoad *x, TmaLoad *y) { return x->first->isBeforeInBlock(y->first); };
-    auto endsEarlier = [](TmaLoad *x, TmaLoad *y) { return x->end()->isBeforeInBlock(y->end()); };
+    auto isEarlier = [](ProducerLoad *x, ProducerLoad *y) {
+      return x->first->isBeforeInBlock(y->first);
+    };
+    auto endsEarlier = [](ProducerLoad *x, ProducerLoad *y) {
+      return x->end()->isBeforeInBlock(y->end());
+    };
     Operation *last = (*llvm::max_element(loads, endsEarlier))->last;
     b.setInsertionPoint((*llvm::min_element(loads, isEarlier))->first);
     Value barriers = specialisable.barriers[group], barrier = stageOf(barriers, state.index);
     // Before the wait, so that a copy starts as soon as its stage is released.
     SmallVector<SmallVector<Value>> coordinates;
     int64_t bytes = 0;
-    for (TmaLoad *load : loads) {
-      coordinates.push_back(makeCoordinates(b, loc, affine, load->access));
+    for (ProducerLoad *load : loads) {
+      coordinates.emplace_back();
+      if (!load->access)
+        continue;
+      coordinates.back() = makeCoordinates(b, loc, affine, *load->access);
       bytes += copiedBytes(load->buffer);
     }
+    const int warp = loads.front()->warp;
     // The producer waits for the phase before this one: a fresh mbarrier counts as released.
-    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
-    markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
+    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase), warp);
+    markProducer(nv::ExpectOp::create(b, loc, barrier, bytes), warp);
     for (auto [load, at] : llvm::zip_equal(loads, coordinates))
       copyInto(*load, stageOf(load->channel, state.index), at, barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
     release(specialisable, loads, last, barriers, barrier, state);
   }
 
-  void copyInto(TmaLoad &load, Value stage, ValueRange coordinates, Value barrier) {
-    markProducer(nv::TmaLoadOp::create(b, loc, load.map, coordinates, stage, barrier));
+  void copyInto(ProducerLoad &load, Value stage, ValueRange coordinates, Value barrier) {
+    LoadOp source = load.staged.load;
+    if (load.access)
+      markProducer(nv::TmaLoadOp::create(b, loc, load.map, coordinates, stage, barrier));
+    else
+      markProducer(nv::CopyAsyncOp::create(b, source.getLoc(), source.getPtr(), stage,
+                                           source.getMask(), Value(), barrier, load.bytes),
+                   load.warp);
     for (Operation *user : llvm::make_early_inc_range(load.staged.alloc->getUsers()))
       if (isa<nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
         user->erase();
@@ -372,7 +407,7 @@ private:
   /// Releases the stage after `last` has read it: an MMA, once it is waited for, or a load into
   /// registers. If the wait for the MMA is deferred by one iteration, releases the stage of the
   /// iteration before, and the last one after the loop.
-  void release(SpecialisableLoop &specialisable, ArrayRef<TmaLoad *> loads, Operation *last,
+  void release(SpecialisableLoop &specialisable, ArrayRef<ProducerLoad *> loads, Operation *last,
                Value barriers, Value barrier, const PipelineState &state) {
     auto mma = dyn_cast<nv::AsyncMmaOpInterface>(last);
     b.setInsertionPointAfter(mma ? waitOf(mma) : last);
@@ -393,13 +428,18 @@ private:
     releaseStage(loads, stageOf(barriers, lastStage), hasIterations(b, loop));
   }
 
-  void releaseStage(ArrayRef<TmaLoad *> loads, Value barrier, Value enable) {
+  void releaseStage(ArrayRef<ProducerLoad *> loads, Value barrier, Value enable) {
     auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
-    if (llvm::any_of(loads, [](TmaLoad *load) { return load->isReadByThreads; }))
+    if (llvm::any_of(loads, [](ProducerLoad *load) { return load->isReadByThreads; }))
       release->setAttr(names::readByThreads, b.getUnitAttr());
+    if (llvm::all_of(loads, [](ProducerLoad *load) { return !load->access; }))
+      release->setAttr(names::filledByCopies, b.getUnitAttr());
   }
 
-  void markProducer(Operation *op) { op->setAttr(names::producerOnly, b.getUnitAttr()); }
+  /// Gives `op` to a warp of the producer.
+  void markProducer(Operation *op, int number = 0) {
+    op->setAttr(names::producerOnly, b.getI32IntegerAttr(number));
+  }
 
   func::FuncOp function;
   OpBuilder b;
@@ -418,8 +458,8 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     func::FuncOp kernel = onlyFunction(module);
     if (!kernel)
       return;
-    const FailureOr<int> warps =
-        Specialiser(kernel).run({thirdCta, bufferedValues, tmaValues, mixedTransports});
+    const FailureOr<int> warps = Specialiser(kernel).run(
+        {thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)

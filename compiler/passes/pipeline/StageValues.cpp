@@ -4,7 +4,8 @@
 //        1. Matrices, such as weights that are unpacked first, or a tile that is added to an
 //        accumulator. A buffer must leave as many CTAs per SM as there were, or two.
 //        2. Vectors, if there is a producer: without one PrefetchLoads carries them in registers. So
-//        it does with a producer where registers suffice: that takes no mbarriers.
+//        it does with a producer where registers suffice and TMA could load them: that takes no
+//        mbarriers.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
 #include "analysis/LiveRegisters.h"
@@ -47,9 +48,14 @@ bool isMatrix(scf::ForOp loop, LoadOp load) {
 
 bool isView(Operation *op) { return isa<ExpandDimsOp, BroadcastOp>(op); }
 
-/// Moves views of the registers of `tile` before their first use, so that it is read as late.
+/// Moves views of the registers of `tile`, and conversions of a vector to other layouts, before their
+/// first use, so that it is read as late.
 void sinkViews(Value tile) {
-  for (Operation *view : llvm::make_filter_range(tile.getUsers(), isView)) {
+  const bool isVector = cast<RankedTensorType>(tile.getType()).getRank() == 1;
+  auto mayMove = [&](Operation *user) {
+    return isView(user) || (isVector && isa<ConvertLayoutOp>(user));
+  };
+  for (Operation *view : llvm::make_filter_range(tile.getUsers(), mayMove)) {
     sinkViews(view->getResult(0));
     Operation *first = &view->getBlock()->back();
     for (Operation *user : view->getUsers()) {
@@ -100,15 +106,15 @@ SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const Axis
   return values;
 }
 
-SmallVector<StagedValue> vectorsToStage(scf::ForOp loop, bool evenIfHeld, const Target &target) {
+VectorLoads vectorsOf(scf::ForOp loop, const Target &target) {
   SmallVector<StagedValue> vectors;
   for (auto load : loop.getBody()->getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
     if (isReadInBody(loop, load) && tile.getRank() == 1)
       vectors.push_back({load, stageFor(tile, 0, /*mostSpan=*/0)});
   }
-  const bool stages = evenIfHeld || !canHoldVectors(loop, vectors, target);
-  return stages ? vectors : SmallVector<StagedValue>();
+  const bool canBeHeld = canHoldVectors(loop, vectors, target);
+  return {std::move(vectors), canBeHeld};
 }
 
 SmallVector<Operation *> usersOf(LoadOp load) {

@@ -22,10 +22,12 @@ struct StagedValue {
 llvm::SmallVector<StagedValue> matricesToStage(mlir::scf::ForOp loop, int stages,
                                                const AxisInfoAnalysis &axes, const Target &target);
 
-/// The vectors that it reads, where a thread lacks registers to hold those of the next iteration, or
-/// `evenIfHeld`.
-llvm::SmallVector<StagedValue> vectorsToStage(mlir::scf::ForOp loop, bool evenIfHeld,
-                                              const Target &target);
+/// The vectors that it reads.
+struct VectorLoads {
+  llvm::SmallVector<StagedValue> all;
+  bool canBeHeld = false; ///< a thread has registers for those of the next iteration
+};
+VectorLoads vectorsOf(mlir::scf::ForOp loop, const Target &target);
 
 /// The operations of the body that compute with the tile of `load`, or convert it, in order. Views of
 /// its registers compute nothing.

@@ -129,7 +129,7 @@ private:
     Value first = n.pick(reduces, firstCta(n, s, last), s.cta);
     auto helper =
         nv::HelperWarpOp::create(b, loc, n.both(hasRange, stores), first, s.cta, s.cycles);
-    helper->setAttr(names::producerOnly, b.getUnitAttr());
+    helper->setAttr(names::producerOnly, b.getI32IntegerAttr(0));
     return first;
   }
 
