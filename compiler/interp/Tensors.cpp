@@ -54,15 +54,19 @@ template <typename Use> void forElements(Frame &frame, const Instr &instr, Use u
 } // namespace
 
 void runExpect(Frame &frame, const Instr &instr) {
-  barrierAt(frame, instr.a).phases.emplace_back();
+  Mailbox::Barrier &barrier = barrierAt(frame, instr.a);
+  const int64_t started = ++barrier.expected[instr.extra];
+  if (started - barrier.taken > int64_t(barrier.phases.size()))
+    barrier.phases.emplace_back();
 }
 
 void runPost(Frame &frame, const Instr &instr) {
   Mailbox::Barrier &barrier = barrierAt(frame, instr.c);
-  if (barrier.phases.empty())
+  const int64_t phase = barrier.expected[instr.extra] - 1 - barrier.taken;
+  if (phase < 0)
     return fail(frame, instr, "a copy without a barrier that expects it");
   const std::byte *tile = frame.at<std::byte>(instr.b);
-  barrier.phases.back().push_back({*frame.at<std::byte *>(instr.a), {tile, tile + instr.count}});
+  barrier.phases[phase].push_back({*frame.at<std::byte *>(instr.a), {tile, tile + instr.count}});
 }
 
 void runAwait(Frame &frame, const Instr &instr) {

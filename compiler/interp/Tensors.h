@@ -22,13 +22,14 @@ struct Mailbox {
   struct Barrier {
     std::deque<Phase> phases;
     int64_t taken = 0;
+    std::map<uint32_t, int64_t> expected; ///< phases that have started, by the number of a producer
   };
   std::map<const std::byte *, Barrier> barriers; ///< by the address of the barrier
 };
 
-/// A phase starts at the barrier whose address is in a.
+/// The next phase of producer `extra` starts at the barrier whose address is in a.
 void runExpect(Frame &frame, const Instr &instr);
-/// Queues a copy of the `count` bytes of tile b to address a in the last phase of barrier c.
+/// Queues a copy of the `count` bytes of tile b to address a in that phase of barrier c.
 void runPost(Frame &frame, const Instr &instr);
 /// Does the copies of the next phase of barrier a, unless the phase of parity b is over.
 void runAwait(Frame &frame, const Instr &instr);

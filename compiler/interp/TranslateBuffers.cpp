@@ -141,7 +141,7 @@ LogicalResult Translator::visitCopyAsync(nv::CopyAsyncOp op) {
                static_cast<uint32_t>(builder.code().accesses.size() - 1), placeOf(op.getLoc()));
   if (op.getBarrier())
     builder.emit(runPost, {{}, addressOf(op.getBuffer()), tile, addressOf(op.getBarrier())},
-                 uint64_t(access.rows) * access.cols * sizeOf(access.elem), 0,
+                 uint64_t(access.rows) * access.cols * sizeOf(access.elem), producerOf(op),
                  placeOf(op.getLoc()));
   else
     storeStage(tile, op.getBuffer());

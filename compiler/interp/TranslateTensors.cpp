@@ -100,9 +100,18 @@ LogicalResult Translator::visitTmaLoad(nv::TmaLoadOp op) {
   builder.code().boxes.push_back(box);
   builder.emit(runTensorLoad, {tile, reg(op.getMap()), packed(coords, sizeof(int32_t))}, 1,
                static_cast<uint32_t>(builder.code().boxes.size() - 1), placeOf(op.getLoc()));
-  builder.emit(runPost, {{}, addressOf(op.getBuffer()), tile, addressOf(op.getBarrier())}, bytes, 0,
-               placeOf(op.getLoc()));
+  builder.emit(runPost, {{}, addressOf(op.getBuffer()), tile, addressOf(op.getBarrier())}, bytes,
+               producerOf(op), placeOf(op.getLoc()));
   return success();
+}
+
+/// The number of the producer that `op` belongs to.
+uint32_t Translator::producerOf(Operation *op) {
+  auto producer = op->getParentOfType<nv::ProducerOp>();
+  uint32_t number = 0;
+  for (Operation *other = producer; other && (other = other->getPrevNode());)
+    number += isa<nv::ProducerOp>(other);
+  return number;
 }
 
 /// The map's box is what one warp stores; here the whole tile is written at once.
@@ -166,7 +175,8 @@ std::optional<LogicalResult> Translator::visitTensors(Operation *op) {
     return success();
   }
   if (auto expect = dyn_cast<nv::ExpectOp>(op)) {
-    builder.emit(runExpect, {{}, addressOf(expect.getBarrier())}, 1, 0, placeOf(op->getLoc()));
+    builder.emit(runExpect, {{}, addressOf(expect.getBarrier())}, 1, producerOf(op),
+                 placeOf(op->getLoc()));
     return success();
   }
   if (auto wait = dyn_cast<nv::MbarrierWaitOp>(op)) {

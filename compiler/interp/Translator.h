@@ -154,6 +154,7 @@ private:
   std::optional<LogicalResult> visitBlocks(mlir::Operation *op);
   LogicalResult visitTensorMap(nv::TensorMapOp op);
   LogicalResult visitTmaLoad(nv::TmaLoadOp op);
+  static uint32_t producerOf(mlir::Operation *op);
   LogicalResult visitTmaStore(nv::TmaStoreOp op);
   Reg wideConstant(int64_t value);
   Reg valueOf(mlir::AffineExpr expr, mlir::func::FuncOp kernel);

@@ -83,7 +83,7 @@ def scaled_kernel(
             if WAY == "carried":
                 row_ptrs += 1
                 column_ptrs += groups
-        if WAY == "two loops":
+        if WAY == "two loops" or WAY == "two kinds":
             for k in tl.range(0, K, BK, num_stages=STAGES):
                 x = tl.load(
                     a + rows[:, None] * K + (k + depth)[None, :], mask=rows[:, None] < M, other=0.0
@@ -93,7 +93,10 @@ def scaled_kernel(
                     mask=columns[None, :] < N,
                     other=0.0,
                 )
-                r = tl.load(row_ptrs + k // BK)
+                if WAY == "two kinds":
+                    r = tl.load(row_ptrs + k // BK, mask=rows < M, other=0.0)
+                else:
+                    r = tl.load(row_ptrs + k // BK)
                 c = tl.load(column_ptrs + k // BK * groups)
                 acc += tl.dot(x, y) * r[:, None] * c[None, :]
         if WAY == "chained":
@@ -105,7 +108,7 @@ def scaled_kernel(
 COPIED = ("plain", "carried", "masked", "before the dot", "twice", "two loops")
 OTHERS = (
     "modulo", "other", "volatile", "chained", "branched", "three", "stored", "stored through an alias",
-    "stored before", "barrier",
+    "stored before", "barrier", "two kinds",
 )  # fmt: skip
 
 
@@ -124,7 +127,7 @@ def expected_of(way, a, b, r, c, bk):
         else:
             result += (x @ y) * scales * (-1 if way == "branched" and i % 2 else 1)
         result += scales if way == "twice" else 0
-    return 2 * result if way == "two loops" else result
+    return 2 * result if way in ("two loops", "two kinds") else result
 
 
 def run(

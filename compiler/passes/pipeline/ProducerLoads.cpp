@@ -42,12 +42,16 @@ bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
          buffer.getStageBytes() % InstructionSet::lineBytes == 0; // the next stage is aligned, too
 }
 
-/// Whether the coordinates of `load` are known before `op` of the loop body.
+/// Whether the coordinates or addresses of `load` are known before `op` of the loop body.
 bool isKnownBefore(AffineAnalysis &affine, const ProducerLoad &load, Operation *op) {
-  auto isEarlier = [&](unsigned leaf) {
-    Operation *source = affine.leaf(leaf).getDefiningOp();
+  auto isComputed = [&](Value value) {
+    Operation *source = value.getDefiningOp();
     return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op);
   };
+  auto isEarlier = [&](unsigned leaf) { return isComputed(affine.leaf(leaf)); };
+  LoadOp copied = load.staged.load;
+  if (!load.access)
+    return isComputed(copied.getPtr()) && (!copied.getMask() || isComputed(copied.getMask()));
   return llvm::all_of(load.access->dims, [&](const TmaAccess::Dim &dim) {
     return dim.start.onlyUses(isEarlier) && dim.end.onlyUses(isEarlier);
   });
@@ -120,7 +124,7 @@ unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<Prod
   auto shares = [&](const ProducerLoad &other) {
     if (load.mma)
       return other.mma == load.mma;
-    if (!load.access || !other.access || !areKnown(other.group))
+    if (!load.access != !other.access || !areKnown(other.group))
       return false;
     if (other.mma)
       return load.last->isBeforeInBlock(other.end()) &&

@@ -62,9 +62,8 @@ std::optional<ProducerLoad> copyOfVector(mlir::scf::ForOp loop, const AxisInfoAn
 /// Loads for one MMA share a group. A matrix that threads read shares that of operands whose stage is
 /// released after it is read last: the fence of the release waits for the warp's loads from global
 /// memory, too, which have had the time of the MMA by then. A vector does where the operands' stage
-/// is also full before; it shares that of other vectors else. A load by cp.async, which has a warp of
-/// its own, shares none.
-/// All coordinates of a group must be known before its first reader.
+/// is also full before; it shares that of other vectors else. Those by cp.async share a pair, too.
+/// All coordinates and addresses of a group must be known before its first reader.
 unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load,
                  llvm::ArrayRef<ProducerLoad> others, unsigned groups);
 

@@ -60,8 +60,13 @@ namespace {
 /// Whether `second` can go on with the circular buffers of `first`, as the two loops of causal
 /// attention can: the stage index and the phase continue from one loop to the next.
 bool canShareBuffers(const SpecialisableLoop &first, const SpecialisableLoop &second) {
-  auto sameStages = [](const ProducerLoad &a, const ProducerLoad &b) {
-    return a.buffer == b.buffer && a.group == b.group;
+  auto isMasked = [](const ProducerLoad &load) {
+    return LoadOp(load.staged.load).getMask() != nullptr;
+  };
+  auto sameStages = [&](const ProducerLoad &a, const ProducerLoad &b) {
+    const bool sameArrivals =
+        !a.access == !b.access && (a.access || (a.warp == b.warp && isMasked(a) == isMasked(b)));
+    return a.buffer == b.buffer && a.group == b.group && sameArrivals;
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
          first.loop->isBeforeInBlock(second.loop) && first.depth == second.depth &&

@@ -33,6 +33,7 @@
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "passes/pipeline/StageValues.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 
@@ -204,13 +205,14 @@ private:
                                  b.getI32IntegerAttr(load.bytes), IntegerAttr());
   }
 
-  /// How often the producer arrives at a full barrier of `group`: once, and by each copy.
+  /// How often the producer arrives at a full barrier of `group`: each of its warps once, and by
+  /// each copy.
   static int64_t arrivalsAt(const SpecialisableLoop &specialisable, unsigned group) {
-    int64_t arrivals = 1;
+    int64_t arrivals = 0;
     for (const ProducerLoad &load : specialisable.loads)
       if (load.group == group && !load.access)
-        arrivals += nv::CopyAsyncOp::arrivalsOf(LoadOp(load.staged.load).getMask() != nullptr);
-    return arrivals;
+        arrivals += 1 + nv::CopyAsyncOp::arrivalsOf(LoadOp(load.staged.load).getMask() != nullptr);
+    return std::max<int64_t>(arrivals, 1);
   }
 
   Value allocBarriers(int64_t arrivals = 1) {
@@ -378,12 +380,16 @@ private:
       coordinates.back() = makeCoordinates(b, loc, affine, *load->access);
       bytes += copiedBytes(load->buffer);
     }
-    const int warp = loads.front()->warp;
     // The producer waits for the phase before this one: a fresh mbarrier counts as released.
-    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase), warp);
-    markProducer(nv::ExpectOp::create(b, loc, barrier, bytes), warp);
-    for (auto [load, at] : llvm::zip_equal(loads, coordinates))
+    llvm::SmallSet<int, 4> started;
+    for (auto [load, at] : llvm::zip_equal(loads, coordinates)) {
+      if (started.insert(load->warp).second) {
+        auto empty = nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase);
+        markProducer(empty, load->warp);
+        markProducer(nv::ExpectOp::create(b, loc, barrier, bytes), load->warp);
+      }
       copyInto(*load, stageOf(load->channel, state.index), at, barrier);
+    }
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
     release(specialisable, loads, last, barriers, barrier, state);
   }

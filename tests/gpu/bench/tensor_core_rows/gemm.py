@@ -34,13 +34,15 @@ class BlockScaledFp8(Row):
         few = [tiles(64, 128, 128, 4, 4), tiles(64, 64, 128, 4, 5), tiles(64, 32, 128, 4, 5)]
         many = [
             tiles(128, 128, 128, 8, 3),
+            tiles(128, 128, 128, 8, 4),
             tiles(128, 128, 128, 4, 3),
             tiles(64, 128, 128, 4, 4),
             tiles(128, 64, 128, 4, 4),
             tiles(128, 256, 128, 8, 3),
         ]
         self.configs = few if m <= 128 else many
-        self.own = [{**c, "enabled_passes": "nv-stream-k"} for c in self.configs]
+        wide = [] if m <= 128 else [tiles(192, 128, 128, 12, 3)]
+        self.own = wide + [{**c, "enabled_passes": "nv-stream-k"} for c in self.configs + wide]
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
