@@ -64,7 +64,11 @@ def tensor_cores():
     found = {}
     newer = {
         row["name"]: row
-        for name in ("tensor-cores-2026-11-28.json", "tensor-cores-2026-11-29.json")
+        for name in (
+            "tensor-cores-2026-11-28.json",
+            "tensor-cores-2026-11-29.json",
+            "tensor-cores-2026-11-29-afternoon.json",
+        )
         for row in read(name)["rows"]
     }
     for table in read("tensor-cores-2026-11-24.json")["tables"].values():
