@@ -4,8 +4,9 @@ Needs: draft, pieces_*.
 Gives: draw_packed.
 How:   the counter runs over elements of K, while the bytes' pointers move by half of that, those of
        scales by one row a block. Bytes lie in rows of N or of K // 2, which the kernel divides itself.
-       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Numbers and
-       scales have few bits, so that all sums are exact.
+       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Scales are one a
+       block, column or row, or several columns share one, so that TMA cannot load them all. Numbers
+       and scales have few bits, so that all sums are exact.
 """
 
 from .draft import HALVES, NAMES, Draft, launch_options
@@ -30,13 +31,16 @@ class _Packed:
         self.tiles = draft.pick(1, 1, 2), draft.pick(1, 2, 3)
         self.dtype = draft.pick(*HALVES)
         self.is_turned = draft.chance(0.4)  # rows of K // 2 bytes
-        self.scale = draft.pick("", "", "column", "block")
+        self.scale = draft.pick("", "", "column", "block", "row", "row", "shared", "row shared")
 
     def draw(self):
         draft = self.draft
         options = launch_options(draft)
         if draft.chance(0.5):
             options["enabled_passes"] = "nv-stream-k"
+        if self.scale and draft.chance(0.7):  # a producer has vectors to load
+            left_out = options.get("disabled_passes", "")
+            options["disabled_passes"] = f"{left_out},nv-keep-occupancy".strip(",")
         self._sizes(most_more=32 if draft.chance(0.4) else 0)
         self._programs()
         self.before = draft.place()
@@ -125,16 +129,24 @@ class _Packed:
         return draft.let("right", f"{text}.to({kind})")
 
     def _scale(self, first):
-        draft = self.draft
-        if not self.scale:
-            return ""
-        blocks = self.depth // self.k + 1
-        width, index = (self.columns, "rn") if self.scale == "column" else (1, "0")
-        array = draft.array("scales", "fp32", blocks * width, 1, 2, 0.5)
+        """Factors of the dot of the block at `first`, such as `one[:, None] * two[None, :]`."""
+        return " * ".join(self._scale_of(which, first) for which in self.scale.split())
+
+    def _scale_of(self, which, first):
+        draft, blocks = self.draft, self.depth // self.k + 1
+        sharing = draft.pick(2, 8, self.n)
+        groups = -(-self.columns // sharing)
+        width, index = {
+            "column": (self.columns, "rn"),
+            "shared": (groups, f"rn // {draft.number(sharing)}"),
+            "row": (1, f"rm * {draft.number(blocks)}"),
+            "block": (1, "0"),
+        }[which]
+        count = blocks * (self.rows if which == "row" else width)
+        array = draft.array("scales", "fp32", count, 1, 2, 0.5)
         at = self._pointers(array, index, "0", first, self.k, f" * {width}")
-        return draft.let("scale", f"tl.load({at})") + (
-            "[None, :]" if self.scale == "column" else ""
-        )
+        suffix = {"block": "", "row": "[:, None]"}.get(which, "[None, :]")
+        return draft.let("scale", f"tl.load({at})") + suffix
 
     def _store(self):
         draft = self.draft
