@@ -93,7 +93,7 @@ PrefetchCopy prefetchCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   if (!isStableLoad(load))
     return {0, "it is volatile"};
   if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
-      !matchPattern(load.getOther(), m_AnyZeroFloat()))
+      !matchPattern(load.getOther(), m_PosZeroFloat()))
     return {0, "`other` is not zero"};
   if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
     return {0, "what it reads may change in the loop", change};

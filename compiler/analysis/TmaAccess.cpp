@@ -76,7 +76,7 @@ public:
     if (!isStableLoad(load))
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
-        !matchPattern(load.getOther(), m_AnyZeroFloat()))
+        !matchPattern(load.getOther(), m_PosZeroFloat()))
       return refuse("`other` is not zero");
     if (!build() || !alignRows())
       return std::nullopt;

@@ -271,3 +271,35 @@ def test_integers(device, type_name, cast):
     np.testing.assert_allclose(out.numpy(), wide, rtol=2e-3, atol=2e-2)
     if (vectors := copied(compiled)) is not None:
         assert vectors == (not cast and type_name in ("i32", "i64"))
+
+
+@triton.jit
+def signs_kernel(out, a, b, v, w, K, apart, B: tl.constexpr, MATRIX: tl.constexpr):
+    """The sign of what masked elements are taken for."""
+    at = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in tl.range(0, K, B, num_stages=3):
+        x = tl.load(a + at[:, None] * K + (k + at)[None, :])
+        y = tl.load(b + (k + at)[:, None] * B + at[None, :])
+        if MATRIX:
+            places = w + at[:, None] * K + (k + at)[None, :]
+            r = tl.load(places, mask=(at % 64 < 32)[:, None], other=-0.0).to(tl.float32)
+        else:
+            r = tl.load(v + at * apart + k // B, mask=at % 64 < 32, other=-0.0)[:, None]
+        acc += tl.dot(x, y) + tl.where(1.0 / r > 0, 1.0, -1.0)
+    tl.store(out + at[:, None] * B + at[None, :], acc)
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+def test_negative_zeros(device, matrix):
+    """Copies fill masked elements with positive zeros: others are not copied."""
+    size, blocks, apart = 64, 3, 7
+    k = size * blocks
+    a, b = random((size, k), "fp16", seed=1), random((k, size), "fp16", seed=2)
+    v = np.random.default_rng(3).uniform(1, 2, (size, apart)).astype(np.float32)
+    w = np.random.default_rng(4).uniform(1, 2, (size, k)).astype(np.float16)
+    out = device.output((size, size), "fp32")
+    signs_kernel[(1,)](out.array, *map(device.to, (a, b, v, w)), k, apart, size, matrix, **PRODUCER)
+    sign = np.where(np.arange(size) % 64 < 32, blocks, -blocks)[:, None]
+    expected = a.astype(np.float64) @ b.astype(np.float64) + sign
+    np.testing.assert_allclose(out.numpy(), expected, rtol=2e-3, atol=2e-2)
