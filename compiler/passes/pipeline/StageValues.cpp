@@ -48,14 +48,16 @@ bool isMatrix(scf::ForOp loop, LoadOp load) {
 
 bool isView(Operation *op) { return isa<ExpandDimsOp, BroadcastOp>(op); }
 
-/// Moves views of the registers of `tile`, and conversions of a vector to other layouts, before their
-/// first use, so that it is read as late.
+/// Whether `op` can be as late as its first use: a view, or a conversion of a vector, whose buffer
+/// is read in that layout.
+bool moves(Operation *op) {
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  return isView(op) || (convert && cast<RankedTensorType>(convert.getType()).getRank() == 1);
+}
+
+/// Moves what may be late before its first use, so that `tile` is read as late.
 void sinkViews(Value tile) {
-  const bool isVector = cast<RankedTensorType>(tile.getType()).getRank() == 1;
-  auto mayMove = [&](Operation *user) {
-    return isView(user) || (isVector && isa<ConvertLayoutOp>(user));
-  };
-  for (Operation *view : llvm::make_filter_range(tile.getUsers(), mayMove)) {
+  for (Operation *view : llvm::make_filter_range(tile.getUsers(), moves)) {
     sinkViews(view->getResult(0));
     Operation *first = &view->getBlock()->back();
     for (Operation *user : view->getUsers()) {
@@ -122,7 +124,7 @@ SmallVector<Operation *> usersOf(LoadOp load) {
   SmallVector<Value> views{load.getResult()};
   while (!views.empty())
     for (Operation *user : views.pop_back_val().getUsers())
-      if (isView(user))
+      if (moves(user))
         views.push_back(user->getResult(0));
       else
         users.insert(load->getBlock()->findAncestorOpInBlock(*user));

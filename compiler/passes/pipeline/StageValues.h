@@ -29,8 +29,8 @@ struct VectorLoads {
 };
 VectorLoads vectorsOf(mlir::scf::ForOp loop, const Target &target);
 
-/// The operations of the body that compute with the tile of `load`, or convert it, in order. Views of
-/// its registers compute nothing.
+/// The operations of the body that compute with the tile of `load`, or convert a matrix, in order. Views
+/// of its registers compute nothing.
 llvm::SmallVector<mlir::Operation *> usersOf(LoadOp load);
 
 /// Stores the tile into a buffer, from which threads load it where they use it first.
