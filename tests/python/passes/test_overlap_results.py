@@ -16,10 +16,11 @@ BIAS = 0.5
 def scaled_kernel(
     a_ptr, b_ptr, rows_ptr, columns_ptr, out_ptr, peak_ptr, first, last, N, K,
     STEP: tl.constexpr, START: tl.constexpr, BIAS: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, USE: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, USE: tl.constexpr, APART: tl.constexpr = 0,
 ):  # fmt: skip
     """out = BIAS + Σ scale(row, block) scale(block, column) (a b)ₖ over blocks of K; with USE
-    `twice` also the largest scaled element of each row; with `before` each block times the one before."""
+    `twice` also the largest scaled element of each row; with `before` each block times the one before.
+    Scales of rows are APART from each other, or next to each other where that is 0."""
     pid_m, pid_n = tl.program_id(0), tl.program_id(1)
     m, n, k = pid_m * BM + tl.arange(0, BM), pid_n * BN + tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.full((BM, BN), BIAS, tl.float32)
@@ -29,7 +30,9 @@ def scaled_kernel(
         block = counter - START
         a = tl.load(a_ptr + m[:, None] * K + (block * BK + k)[None, :])
         b = tl.load(b_ptr + n[None, :] * K + (block * BK + k)[:, None])
-        of_row = tl.load(rows_ptr + block * tl.num_programs(0) * BM + m)
+        of_row = tl.load(
+            rows_ptr + (m * APART + block if APART else block * tl.num_programs(0) * BM + m)
+        )
         of_column = tl.load(columns_ptr + block * N + n)
         now = tl.dot(a, b).to(tl.float32) * of_row[:, None] * of_column[None, :]
         if USE == "twice":

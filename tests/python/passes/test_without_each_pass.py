@@ -212,9 +212,9 @@ def scaled_blocks(device, **options):
     rows, columns = random((count, M), "fp32", 23), random((count, N), "fp32", 24)
     out, peak = device.output((M, N), "fp32"), device.output((M,), "fp32")
     kernel = start(
-        test_overlap_results.scaled_kernel, (1, 1), *map(device.to, (a, b, rows, columns)), out.array, peak.array,
-        0, count, N, count * depth, STEP=1, START=0, BIAS=0.5, BM=M, BN=N, BK=depth, USE="once",
-        num_warps=4, num_stages=6, **options,
+        test_overlap_results.scaled_kernel, (1, 1), *map(device.to, (a, b, rows.T.copy(), columns)), out.array,
+        peak.array, 0, count, N, count * depth, STEP=1, START=0, BIAS=0.5, BM=M, BN=N, BK=depth, USE="once",
+        APART=count, num_warps=4, num_stages=6, **options,
     )  # fmt: skip
     exact = np.full((M, N), 0.5)
     for block in range(count):
