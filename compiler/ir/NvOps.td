@@ -400,12 +400,13 @@ def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "code that an extra warp, and the helper warp if there is one, run while the consumer warps continue; these warps exit after it";
   let description = [{
-    One thread of the warp runs it, or, if it copies by cp.async, all of them; then one of these loads by TMA and arrives.
+    Several run on a warp each. One thread of the warp runs it, or, if it copies by cp.async, all of them, of which one arrives.
     All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start; or later,
     after an `nv.fork_producer`: what consumers did before it is then visible to its copies, and they hand it the scalars that it uses.
     It may poll scalars in the consumers' place: its copies after a poll read what the poll has acquired.
     - producer_c1: it is in the function itself; in branches only after an `nv.fork_producer`.
     - producer_c2: its atomic operations are polls of scalars, without a timeout, whose results are unused.
+    - producer_c3: one that copies by cp.async neither loads by TMA nor polls: one thread does that.
   }];
   let regions = (region SizedRegion<1>:$body);
   let extraClassDeclaration = [{

@@ -298,6 +298,8 @@ LogicalResult ProducerOp::verify() {
   };
   if (Operation *op = findOp(*this, isRefused))
     return op->emitOpError("producer_c2: it is no poll of a scalar whose result is unused");
+  if (isRunByWarp() && containsOp<TmaLoadOp, AtomicRmwOp>(*this))
+    return emitOpError("producer_c3: it copies by cp.async, and has operations of one thread");
   return success();
 }
 

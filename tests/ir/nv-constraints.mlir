@@ -171,6 +171,16 @@ func.func @copy_of_a_producer_in_a_group(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.
 }
 
 // -----
+func.func @producer_of_both_kinds(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>, %map: !nv.tensor_map, %x: i32) {
+  // expected-error @below {{producer_c3: it copies by cp.async, and has operations of one thread}}
+  nv.producer {
+    nv.tma_load %map[%x], %b, %full : !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+    nv.copy_async %p, %b on %full : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>> {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
 func.func @copy_of_consumers_on_a_barrier(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{copy_async_c5: consumers complete copies in groups}}
   nv.copy_async %p, %b on %full : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>> {vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
