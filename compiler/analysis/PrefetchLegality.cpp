@@ -71,7 +71,7 @@ static bool canPrefetchIndices(scf::ForOp loop, const AddressSlice &slice) {
          slicesOf(loop, slice.loads.getArrayRef());
 }
 
-static SmallVector<Value> addressRoots(LoadOp load) {
+SmallVector<Value> addressRoots(LoadOp load) {
   SmallVector<Value> roots{load.getPtr()};
   if (load.getMask())
     roots.push_back(load.getMask());

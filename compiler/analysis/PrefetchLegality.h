@@ -32,6 +32,9 @@ bool isNoAliasStore(mlir::scf::ForOp loop, mlir::Operation *op, mlir::Value base
 /// `base`: nothing orders it with loads through `base` but a barrier.
 bool isNoAliasAtomic(mlir::Operation *op, mlir::Value base);
 
+/// What says where `load` reads: its pointers and, if it has one, its mask.
+llvm::SmallVector<mlir::Value> addressRoots(LoadOp load);
+
 /// Whether `load` is indirect (gathered): its addresses depend on values that the loop loads.
 bool isIndirect(mlir::scf::ForOp loop, LoadOp load);
 

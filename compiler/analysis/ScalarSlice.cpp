@@ -26,7 +26,7 @@ static bool isFilledByProducer(Operation *op) {
 }
 
 /// Whether each thread computes its own elements of vectors from those of others, in any layout.
-static bool isLanewise(Operation *op) {
+static bool isElementwise(Operation *op) {
   auto isShort = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);
     return !tile || tile.getRank() == 1;
@@ -140,7 +140,7 @@ bool ScalarSlice::needWhole(Operation *op) {
   if (!ops.insert(op).second)
     return true;
   Operation *culprit = nullptr;
-  const bool mayHaveTiles = isLanewise(op);
+  const bool mayHaveTiles = isElementwise(op);
   op->walk([&](Operation *inner) {
     const bool isOther = (!mayHaveTiles && llvm::any_of(inner->getResults(), isTile)) ||
                          isa<LoadOp>(inner) ||

@@ -14,6 +14,14 @@ PRODUCER = {"disabled_passes": "nv-keep-occupancy"}
 
 
 @triton.jit
+def operands(a, b, rows, columns, depth, M, N, K):
+    """The tiles of A and B of a block of K."""
+    x = tl.load(a + rows[:, None] * K + depth[None, :], mask=rows[:, None] < M, other=0.0)
+    y = tl.load(b + depth[:, None] * N + columns[None, :], mask=columns[None, :] < N, other=0.0)
+    return x, y
+
+
+@triton.jit
 def scaled_kernel(
     out, a, b, row_scales, column_scales, alias, M, N, K, apart, shared,
     WAY: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
@@ -35,14 +43,7 @@ def scaled_kernel(
         column_ptrs = column_scales + columns // shared
         groups = (N + shared - 1) // shared
         for k in tl.range(0, K, BK, num_stages=STAGES):
-            x = tl.load(
-                a + rows[:, None] * K + (k + depth)[None, :], mask=rows[:, None] < M, other=0.0
-            )
-            y = tl.load(
-                b + (k + depth)[:, None] * N + columns[None, :],
-                mask=columns[None, :] < N,
-                other=0.0,
-            )
+            x, y = operands(a, b, rows, columns, k + depth, M, N, K)
             if WAY == "carried":
                 r = tl.load(row_ptrs)
                 c = tl.load(column_ptrs)
@@ -85,14 +86,7 @@ def scaled_kernel(
                 column_ptrs += groups
         if WAY == "two loops" or WAY == "two kinds":
             for k in tl.range(0, K, BK, num_stages=STAGES):
-                x = tl.load(
-                    a + rows[:, None] * K + (k + depth)[None, :], mask=rows[:, None] < M, other=0.0
-                )
-                y = tl.load(
-                    b + (k + depth)[:, None] * N + columns[None, :],
-                    mask=columns[None, :] < N,
-                    other=0.0,
-                )
+                x, y = operands(a, b, rows, columns, k + depth, M, N, K)
                 if WAY == "two kinds":
                     r = tl.load(row_ptrs + k // BK, mask=rows < M, other=0.0)
                 else:

@@ -49,9 +49,8 @@ bool isKnownBefore(AffineAnalysis &affine, const ProducerLoad &load, Operation *
     return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op);
   };
   auto isEarlier = [&](unsigned leaf) { return isComputed(affine.leaf(leaf)); };
-  LoadOp copied = load.staged.load;
   if (!load.access)
-    return isComputed(copied.getPtr()) && (!copied.getMask() || isComputed(copied.getMask()));
+    return llvm::all_of(addressRoots(load.staged.load), isComputed);
   return llvm::all_of(load.access->dims, [&](const TmaAccess::Dim &dim) {
     return dim.start.onlyUses(isEarlier) && dim.end.onlyUses(isEarlier);
   });
@@ -107,6 +106,11 @@ std::optional<ProducerLoad> copyOfVector(scf::ForOp loop, const AxisInfoAnalysis
 Value ProducerLoad::base() const {
   LoadOp load = staged.load;
   return access ? access->base : baseOf(load.getPtr());
+}
+
+int64_t ProducerLoad::arrivals() const {
+  LoadOp load = staged.load;
+  return access ? 0 : 1 + nv::CopyAsyncOp::arrivalsOf(load.getMask() != nullptr);
 }
 
 unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<ProducerLoad> others,

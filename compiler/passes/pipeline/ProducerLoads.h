@@ -34,6 +34,8 @@ struct ProducerLoad {
   }
   /// What its address is computed from.
   mlir::Value base() const;
+  /// How often the warp that copies it, and its lanes, arrive at the full barrier of a stage.
+  int64_t arrivals() const;
 };
 
 /// A load that TMA cannot do, and that the consumers copy by cp.async next to the producer's.

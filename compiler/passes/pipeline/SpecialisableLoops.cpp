@@ -60,13 +60,9 @@ namespace {
 /// Whether `second` can go on with the circular buffers of `first`, as the two loops of causal
 /// attention can: the stage index and the phase continue from one loop to the next.
 bool canShareBuffers(const SpecialisableLoop &first, const SpecialisableLoop &second) {
-  auto isMasked = [](const ProducerLoad &load) {
-    return LoadOp(load.staged.load).getMask() != nullptr;
-  };
-  auto sameStages = [&](const ProducerLoad &a, const ProducerLoad &b) {
-    const bool sameArrivals =
-        !a.access == !b.access && (a.access || (a.warp == b.warp && isMasked(a) == isMasked(b)));
-    return a.buffer == b.buffer && a.group == b.group && sameArrivals;
+  auto sameStages = [](const ProducerLoad &a, const ProducerLoad &b) {
+    return a.buffer == b.buffer && a.group == b.group && a.warp == b.warp &&
+           a.arrivals() == b.arrivals();
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
          first.loop->isBeforeInBlock(second.loop) && first.depth == second.depth &&
@@ -190,9 +186,9 @@ private:
     auto follows = [&](const Polynomial &coordinate) {
       return coordinate.onlyUses([&](unsigned leaf) { return slice.add(affine.leaf(leaf)); });
     };
-    LoadOp copied = load.staged.load;
     if (!load.access)
-      return slice.add(copied.getPtr()) && (!copied.getMask() || slice.add(copied.getMask()));
+      return llvm::all_of(addressRoots(load.staged.load),
+                          [&](Value root) { return slice.add(root); });
     return llvm::all_of(load.access->dims, [&](const TmaAccess::Dim &dim) {
       return follows(dim.start) && follows(dim.end);
     });

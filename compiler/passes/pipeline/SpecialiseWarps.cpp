@@ -205,13 +205,11 @@ private:
                                  b.getI32IntegerAttr(load.bytes), IntegerAttr());
   }
 
-  /// How often the producer arrives at a full barrier of `group`: each of its warps once, and by
-  /// each copy.
+  /// How often the producer arrives at a full barrier of `group`: once, or for each copy.
   static int64_t arrivalsAt(const SpecialisableLoop &specialisable, unsigned group) {
     int64_t arrivals = 0;
     for (const ProducerLoad &load : specialisable.loads)
-      if (load.group == group && !load.access)
-        arrivals += 1 + nv::CopyAsyncOp::arrivalsOf(LoadOp(load.staged.load).getMask() != nullptr);
+      arrivals += load.group == group ? load.arrivals() : 0;
     return std::max<int64_t>(arrivals, 1);
   }
 
