@@ -1,10 +1,24 @@
 # Products of operands in formats of 4, 8 and 16 bits whose groups along K share a scale.
 
 
-def _e2m1_values(codes):
-    # Two bits of exponent and one of fraction in e5m2's places lack 14 of its bias.
-    bits = (codes & 7) << 1 | (codes & 8) << 4
-    return bits.to(tl.float8e5, bitcast=True).to(tl.float16) * 16384.0
+def _e2m1_parts(codes, to):
+    # The numbers in the lower and in the upper four bits of each byte, divided by _e2m1_unit(to):
+    # their exponents and fractions stand in the places of `to`, whose bias is larger. Two products
+    # bring a byte into both halves of a word.
+    word = codes.to(tl.uint32)
+    if to == tl.bfloat16:
+        magnitudes = (word * 0x00040040) & 0x01C001C0
+    else:
+        magnitudes = (word * 0x00200200) & 0x0E000E00
+    bits = magnitudes | (word * 0x01001000) & 0x80008000
+    low = bits.to(tl.uint16).to(to, bitcast=True)
+    high = (bits >> 16).to(tl.uint16).to(to, bitcast=True)
+    return low, high
+
+
+def _e2m1_unit(to):
+    # What the biases of e2m1, 1, and of bf16, 127, or of fp16, 15, differ by.
+    return 2.0**126 if to == tl.bfloat16 else 2.0**14
 
 
 def _between(even, odd, axis):
@@ -19,12 +33,12 @@ def _between(even, odd, axis):
     return tl.reshape(turned, (even.shape[0], 2 * even.shape[1], even.shape[2]))
 
 
-def _scaled_values(x, format, axis):
-    # The numbers that `x` holds, unscaled; pairs of e2m1 lie along `axis`.
+def _scaled_values(x, format, axis, compute):
+    # The numbers that `x` holds, unscaled; pairs of e2m1 lie along `axis`, and become `compute`.
     if format == "e2m1":
         tl.static_assert(x.dtype.primitive_bitwidth == 8, "e2m1 comes in pairs, as uint8")
-        codes = x.to(tl.uint8, bitcast=True)
-        return _between(_e2m1_values(codes & 15), _e2m1_values(codes >> 4), axis)
+        even, odd = _e2m1_parts(x.to(tl.uint8, bitcast=True), compute)
+        return _between(even, odd, axis) * _e2m1_unit(compute)
     if format == "e4m3":
         return x.to(tl.float8e4nv, bitcast=True)
     if format == "e5m2":
@@ -35,41 +49,47 @@ def _scaled_values(x, format, axis):
     return x.to(tl.float16, bitcast=True)
 
 
-def _scale_values(scale):
+def _scale_values(scale, to):
     # e8m0 holds an exponent alone: 2 ** (e - 127), and 255 is NaN.
     if scale.dtype == tl.float8e4nv:
-        return scale.to(tl.float32)
+        return scale.to(to)
+    if to == tl.bfloat16:
+        exponent = scale.to(tl.uint8, bitcast=True).to(tl.uint16)
+        bits = tl.maximum(exponent << 7, 0x0040).to(tl.uint16)
+        return tl.where(exponent == 255, 0x7FC0, bits).to(tl.bfloat16, bitcast=True)
     exponent = scale.to(tl.uint8, bitcast=True).to(tl.uint32)
     bits = tl.where(exponent == 0, 0x00400000, exponent << 23)
     return tl.where(exponent == 255, 0x7FC00000, bits).to(tl.float32, bitcast=True)
 
 
-def _scale_rows(x, scale, name):
-    # `x` times `scale`, one for each 32 (e8m0) or 16 (e4m3) neighbours of a row.
+def _scale_rows(x, scale, name, compute):
+    # `x` times `scale`, one for each 32 (e8m0) or 16 (e4m3) neighbours of a row. bf16 holds each
+    # scale, so that such a product is rounded once; halves do not.
     group: tl.constexpr = 16 if scale.dtype == tl.float8e4nv else 32
     groups: tl.constexpr = x.shape[-1] // group
     tl.static_assert(
         scale.shape == x.shape[:-1] + (groups,),
         "the scales have one row for each row and column of the product, one of them a group",
     )
-    wide = tl.broadcast_to(tl.expand_dims(_scale_values(scale), -1), scale.shape + (group,))
-    return x.to(tl.float32) * tl.reshape(wide, x.shape)
+    to: tl.constexpr = tl.bfloat16 if compute == tl.bfloat16 else tl.float32
+    wide = tl.broadcast_to(tl.expand_dims(_scale_values(scale, to), -1), scale.shape + (group,))
+    return x.to(to) * tl.reshape(wide, x.shape)
 
 
 def _scaled_lhs(x, scale, format, k_pack, compute):
     rank: tl.constexpr = len(x.shape)
-    values = _scaled_values(x, format, rank - 1 if k_pack else rank - 2)
+    values = _scaled_values(x, format, rank - 1 if k_pack else rank - 2, compute)
     if scale is None:
         return values.to(compute)
-    return _scale_rows(values, scale, "lhs_scale").to(compute)
+    return _scale_rows(values, scale, "lhs_scale", compute).to(compute)
 
 
 def _scaled_rhs(x, scale, format, k_pack, compute):
     rank: tl.constexpr = len(x.shape)
-    values = _scaled_values(x, format, rank - 2 if k_pack else rank - 1)
+    values = _scaled_values(x, format, rank - 2 if k_pack else rank - 1, compute)
     if scale is None:
         return values.to(compute)
-    return tl.trans(_scale_rows(tl.trans(values), scale, "rhs_scale")).to(compute)
+    return tl.trans(_scale_rows(tl.trans(values), scale, "rhs_scale", compute)).to(compute)
 
 
 def dot_scaled(
