@@ -13,6 +13,10 @@ llvm::LogicalResult mapElements(Lowering &l, mlir::Operation *op,
 /// none or its operands are not the bytes of words.
 bool lowerOnWords(Lowering &l, mlir::Operation *op);
 
+/// Lowers a sum, difference or product of two tiles of 16-bit floats two at a time; false where it is
+/// none or no operand has pairs.
+bool lowerInPairs(Lowering &l, mlir::Operation *op, llvm::Instruction::BinaryOps opcode);
+
 using Unary = llvm::Value *(*)(Lowering &, llvm::Value *);
 using Binary = llvm::Value *(*)(Lowering &, llvm::Value *, llvm::Value *);
 using Ternary = llvm::Value *(*)(Lowering &, llvm::Value *, llvm::Value *, llvm::Value *);

@@ -81,6 +81,9 @@ llvm::Value *binaryIntrinsic(Lowering &l, llvm::Value *x, llvm::Value *y) {
 template <llvm::Instruction::BinaryOps opcode>
 llvm::Value *shift(Lowering &l, llvm::Value *x, llvm::Value *amount) {
   const unsigned width = x->getType()->getIntegerBitWidth();
+  if (auto *constant = dyn_cast<llvm::ConstantInt>(amount);
+      constant && constant->getValue().ult(width))
+    return l.b.CreateBinOp(opcode, x, amount);
   llvm::Value *last = llvm::ConstantInt::get(x->getType(), width - 1);
   llvm::Value *inside = l.b.CreateICmpULE(amount, last);
   if (opcode == llvm::Instruction::AShr)
@@ -331,11 +334,20 @@ void addIntegers(Handlers &h) {
   h.add<arith::CmpIOp>(lowerCmpI);
 }
 
+/// Of 16-bit floats two at a time.
+template <typename Op, llvm::Instruction::BinaryOps opcode> void addArithmetic(Handlers &h) {
+  h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
+    if (lowerInPairs(l, op, opcode))
+      return success();
+    return mapElements(l, op, [&](ValueList v) { return binary<opcode>(l, v[0], v[1]); });
+  });
+}
+
 void addFloats(Handlers &h) {
   using I = llvm::Instruction;
-  addBinary<arith::AddFOp>(h, binary<I::FAdd>);
-  addBinary<arith::SubFOp>(h, binary<I::FSub>);
-  addBinary<arith::MulFOp>(h, binary<I::FMul>);
+  addArithmetic<arith::AddFOp, I::FAdd>(h);
+  addArithmetic<arith::SubFOp, I::FSub>(h);
+  addArithmetic<arith::MulFOp, I::FMul>(h);
   addBinary<arith::RemFOp>(h, binary<I::FRem>);
   addBinary<PreciseDivOp>(h, preciseDivide);
   addBinary<arith::MaximumFOp>(h, binaryIntrinsic<llvm::Intrinsic::maximum>);

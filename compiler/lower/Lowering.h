@@ -205,6 +205,8 @@ registersOf(mlir::Operation *op, const LinearLayout &have, const LinearLayout &w
 Values withoutPoison(ValueList elements);
 /// The 32-bit word whose bytes these four values are, in order; null if they are of none.
 llvm::Value *wordOfBytes(ValueList bytes);
+/// The vector of two 16-bit floats whose elements these are, in order; null if they are of none.
+llvm::Value *pairOfHalves(llvm::IRBuilder<> &b, llvm::Value *low, llvm::Value *high);
 /// `values` picked by register number.
 Values pick(ValueList values, llvm::ArrayRef<int> registers);
 

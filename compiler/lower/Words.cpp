@@ -77,6 +77,22 @@ llvm::Value *lower::wordOfBytes(ValueList bytes) {
   return word;
 }
 
+llvm::Value *lower::pairOfHalves(llvm::IRBuilder<> &b, llvm::Value *low, llvm::Value *high) {
+  namespace match = llvm::PatternMatch;
+  auto *pair = llvm::FixedVectorType::get(low->getType(), 2);
+  llvm::Value *vector = nullptr, *word = nullptr;
+  if (match::match(low, match::m_ExtractElt(match::m_Value(vector), match::m_Zero())) &&
+      vector->getType() == pair &&
+      match::match(high, match::m_ExtractElt(match::m_Specific(vector), match::m_One())))
+    return vector;
+  if (match::match(low, match::m_BitCast(match::m_Trunc(match::m_Value(word)))) &&
+      word->getType()->isIntegerTy(32) &&
+      match::match(high, match::m_BitCast(match::m_Trunc(
+                             match::m_LShr(match::m_Specific(word), match::m_SpecificInt(16))))))
+    return b.CreateBitCast(word, pair);
+  return nullptr;
+}
+
 Values Lowering::pack(ValueList given, unsigned bits) {
   const Values elements = withoutPoison(given);
   if (bits == 8)
