@@ -7,6 +7,7 @@
 # RUN: %{run} --kernel weights -D N=128 -D WAY=1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel weights -D N=128 -D WAY=2 | FileCheck %s --check-prefix=CHAINED
 # RUN: %{run} --kernel weights -D N=128 -D WAY=3 | FileCheck %s --check-prefix=STORED
+# RUN: %{run} --kernel weights -D N=64 -D WAY=4 | FileCheck %s --check-prefix=TRANSPOSED
 # RUN: pantilec %s --kernel read_again --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp16:16,i32:16" --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=AGAIN
 import pantile
 import pantile.language as tl
@@ -22,6 +23,9 @@ import pantile.language as tl
 # PLAIN-NOT: nv.wgmma
 # PLAIN: mma_sync
 # CHAINED: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16
+# A transpose that the text ends with is no further use.
+# TRANSPOSED-NOT: nv.local_store
+# TRANSPOSED: nv.wgmma {{.*}}mma<wgmma, 64 x 16 x 16, warps = 4 x 1{{.*}}> : tensor<64x64xf16
 # What something else reads, too, goes through shared memory.
 # STORED: nv.local_store
 # STORED: nv.wgmma {{.*}}mma<wgmma, 64 x 16 x 16, warps = 4 x 1> : !nv.buffer<1 x[128, 64] x f16
@@ -37,6 +41,8 @@ def weights(A, B, Out, stride, n, N: tl.constexpr, WAY: tl.constexpr):
         b = tl.load(B + (start + at)[:, None] * stride + columns[None, :]).to(tl.float16)
         if WAY == 2:
             b += tl.dot(tl.trans(a), acc.to(tl.float16)).to(tl.float16)
+        if WAY == 4:
+            b = tl.trans((tl.load(B + columns[:, None] * stride + (start + at)[None, :])).to(tl.float16) * 2)
         acc = tl.dot(a, b, acc)
         if WAY == 3:
             total += b
