@@ -34,17 +34,27 @@ void addIncoming(ValueList phis, ValueList values, llvm::BasicBlock *from) {
     cast<llvm::PHINode>(phi)->addIncoming(value, from);
 }
 
+/// Whether bytes were loaded one by one, for a later iteration, too: a word of four would have to wait
+/// for these loads.
+bool areLoadedApart(ValueList bytes) {
+  auto isLoaded = [](llvm::Value *byte) {
+    if (auto *trunc = dyn_cast<llvm::TruncInst>(byte))
+      byte = trunc->getOperand(0);
+    return isa<llvm::LoadInst, llvm::CallInst>(byte);
+  };
+  return llvm::all_of(bytes, isLoaded);
+}
+
 /// The bits of elements of which a word carries several; 0: each is carried by itself.
 unsigned carriedBits(Lowering &l, Value tile) {
   const ValueList values = l.get(tile);
   llvm::Type *type = values.empty() ? nullptr : values[0]->getType();
   if (type && (type->isHalfTy() || type->isBFloatTy()) && values.size() % 2 == 0)
     return 16;
-  return type && type->isIntegerTy(8) && values.size() % 4 == 0 ? 8 : 0;
+  return type && type->isIntegerTy(8) && values.size() % 4 == 0 && !areLoadedApart(values) ? 8 : 0;
 }
 
-Values carriedWords(Lowering &l, Value tile) {
-  const unsigned bits = carriedBits(l, tile);
+Values carriedWords(Lowering &l, Value tile, unsigned bits) {
   return bits ? l.pack(l.get(tile), bits) : Values(l.get(tile));
 }
 
@@ -57,10 +67,9 @@ Values makePhis(Lowering &l, ValueList words, llvm::BasicBlock *from) {
   });
 }
 
-/// Sets `tile`, of the type and size of `like`, from the loop-carried `words`.
-void setCarried(Lowering &l, Value tile, Value like, ValueList words) {
+/// Sets `tile`, of the type and size of `like`, from the loop-carried `words` of elements of `bits`.
+void setCarried(Lowering &l, Value tile, Value like, unsigned bits, ValueList words) {
   const ValueList values = l.get(like);
-  const unsigned bits = carriedBits(l, like);
   l.set(tile, bits ? l.unpack(words, values[0]->getType(), bits, values.size()) : Values(words));
 }
 
@@ -186,8 +195,13 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
   llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"),
                    *exit = newBlock(l, "done");
+  const auto bits =
+      llvm::map_to_vector(op.getInitArgs(), [&](Value init) { return carriedBits(l, init); });
   auto wordsOf = [&](ValueRange tiles) {
-    return llvm::map_to_vector(tiles, [&](Value tile) { return carriedWords(l, tile); });
+    SmallVector<Values> words;
+    for (auto [tile, each] : llvm::zip_equal(tiles, bits))
+      words.push_back(carriedWords(l, tile, each));
+    return words;
   };
   auto inits = wordsOf(op.getInitArgs());
   for (auto [argument, words] : llvm::zip_equal(op.getRegionIterArgs(), inits))
@@ -206,7 +220,7 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   for (const Values &words : inits)
     carried.push_back(makePhis(l, words, before));
   for (auto [i, argument] : llvm::enumerate(op.getRegionIterArgs()))
-    setCarried(l, argument, op.getInitArgs()[i], carried[i]);
+    setCarried(l, argument, op.getInitArgs()[i], bits[i], carried[i]);
   if (endsUnsigned) // which a comparison without a sign does not tell LLVM
     b.CreateAssumption(b.CreateICmpSGE(iv, llvm::ConstantInt::get(iv->getType(), 0)));
   if (failed(l.lowerBlock(*op.getBody())))
@@ -234,7 +248,7 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
     addIncoming(results.back(), yielded[i], latch);
   }
   for (auto [i, result] : llvm::enumerate(op.getResults()))
-    setCarried(l, result, op.getInitArgs()[i], results[i]);
+    setCarried(l, result, op.getInitArgs()[i], bits[i], results[i]);
   return success();
 }
 

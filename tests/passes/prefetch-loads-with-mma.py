@@ -6,6 +6,7 @@
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
 # RUN: pantilec %s --kernel pages --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --remarks --emit pipeline -o - 2>&1 | FileCheck %s --check-prefix=PAGES
+# RUN: pantilec %s --kernel walked --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=WALKED
 import pantile
 import pantile.language as tl
 
@@ -78,4 +79,26 @@ def pages(A, B, Out, table, count, stride):
     for i in range(count):
         b = tl.load(B + tl.load(table + i) * stride + at[:, None] * 64 + at[None, :])
         acc += tl.dot(a, b)
+    tl.store(Out + at[:, None] * 64 + at[None, :], acc)
+
+
+# Pointers that the end of the body advances are advanced before the load, which the second MMA then hides.
+# WALKED: %[[FIRST:.*]] = tile.load %{{.*}} mask
+# WALKED: scf.for {{.*}} = %[[FIRST]],
+# WALKED: nv.wgmma_wait
+# WALKED: %[[POINTERS:.*]] = tile.addptr
+# WALKED: %[[NEXT:.*]] = tile.load %[[POINTERS]] mask
+# WALKED: nv.wgmma %
+# WALKED: scf.yield {{.*}}%[[NEXT]],
+@pantile.jit
+def walked(A, B, Lse, Out, stride, n):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * stride + at[None, :])
+    acc = tl.zeros([64, 64], tl.float32)
+    rows = Lse + at
+    for start in range(0, n, 64):
+        b = tl.load(B + (start + at)[:, None] * stride + at[None, :])
+        p = tl.exp2(tl.dot(a, tl.trans(b)) - tl.load(rows)[None, :])
+        acc = tl.dot(p.to(tl.float16), b, acc)
+        rows += 64
     tl.store(Out + at[:, None] * 64 + at[None, :], acc)

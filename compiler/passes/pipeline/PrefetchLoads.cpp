@@ -13,7 +13,8 @@
 //        Loops with MMAs:
 //        5. The loop may write through other arguments only.
 //        6. A vector or scalar of the next iteration is loaded after the last use of the current
-//           one. So both share registers, and the rest of the body hides the latency.
+//           one. So both share registers, and the rest of the body hides the latency. Pointers that
+//           the loop carries are advanced before, if that takes arithmetic alone.
 //        7. The last iteration loads from its own addresses again. If the loop carries tiles of
 //           pointers, that load is masked instead.
 //===------------------------------------------------------------------------------------===//
@@ -148,9 +149,11 @@ private:
     int position = 0;
     llvm::DenseMap<Operation *, int> clusters, early;
     for (Operation &op : *loop.getBody())
-      clusters[&op] = position += 2;
+      clusters[&op] = position += 3;
     for (auto [load, slice] : llvm::zip_equal(loads, slices)) {
-      const int cluster = hasMmas ? clusters[lastNeedOf(load, slice)] + 1 : 0;
+      const int cluster = hasMmas ? clusters[lastNeedOf(load, slice)] + 2 : 0;
+      for (Operation *op : advancesOf(slice))
+        clusters[op] = std::min(clusters[op], cluster - 1);
       for (Operation *op : addressOf(load, slice))
         early[op] = std::min(early.try_emplace(op, cluster).first->second, cluster);
       early[load] = cluster;
@@ -201,8 +204,32 @@ private:
           vectors.push_back(user->getResult(0));
       }
     for (unsigned i : slice.carried)
-      mustFollow(loop.getYieldedValues()[i].getDefiningOp());
+      if (advanceOf(i).empty())
+        mustFollow(loop.getYieldedValues()[i].getDefiningOp());
     return last;
+  }
+
+  /// The arithmetic of the body that gives carried value `index` its next value; nothing if that
+  /// takes anything else.
+  llvm::SetVector<Operation *> advanceOf(unsigned index) {
+    llvm::SetVector<Operation *> ops;
+    BackwardSliceOptions options;
+    options.omitBlockArguments = options.inclusive = true;
+    options.filter = [&](Operation *op) { return op->getBlock() == loop.getBody(); };
+    (void)getBackwardSlice(loop.getYieldedValues()[index], &ops, options);
+    auto isArithmetic = [](Operation *op) {
+      return (op->hasTrait<OpTrait::Elementwise>() || isa<AddPtrOp, SplatOp>(op)) &&
+             isMemoryEffectFree(op);
+    };
+    return llvm::all_of(ops, isArithmetic) ? ops : llvm::SetVector<Operation *>();
+  }
+
+  /// The same of all carried values in the address `slice`, in loops with MMAs.
+  llvm::SetVector<Operation *> advancesOf(const AddressSlice &slice) {
+    llvm::SetVector<Operation *> ops;
+    for (unsigned i : slice.carried)
+      ops.insert_range(advanceOf(i));
+    return ops;
   }
 
   scf::ForOp loop;
