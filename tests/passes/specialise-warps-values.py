@@ -53,16 +53,17 @@ def unpacked(A, B, Out, stride, n, WAY: tl.constexpr):
     tl.store(Out + at[:, None] * 64 + at[None, :], acc)
 
 
-# Three vectors would take too many registers. They share mbarriers, and are read between the MMAs of two iterations.
+# Three vectors would take too many registers. They share the mbarriers of the operand whose MMA is complete before they
+# are read, between the MMAs of two iterations.
 # ROWS: remark: the last MMAs of an iteration are in flight together
 # ROWS-COUNT-3: nv.channel via tma : <2 x[64] x f32, <[0], 0>>
 # ROWS: nv.producer
-# ROWS: nv.expect %{{.*}}, 8192
-# ROWS: nv.expect %{{.*}}, 768
+# ROWS: nv.expect %{{.*}}, 8960
 # ROWS: nv.expect %{{.*}}, 32768
+# ROWS: nv.wgmma_wait 0
 # ROWS: scf.for
-# ROWS: nv.wgmma_wait 1
 # ROWS: nv.mbarrier_wait %[[ROWS:[0-9]+]], false
+# ROWS: nv.wgmma_wait 1
 # ROWS-COUNT-3: nv.local_load %{{.*}} -> tensor<64xf32
 # ROWS: nv.release %[[ROWS]] {nv.read_by_threads}
 # ROWS: nv.wgmma_wait 0

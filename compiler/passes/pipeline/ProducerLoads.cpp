@@ -42,11 +42,23 @@ bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
          buffer.getStageBytes() % InstructionSet::lineBytes == 0; // the next stage is aligned, too
 }
 
-/// Whether the coordinates or addresses of `load` are known before `op` of the loop body.
+/// Whether `value` is known when `body` starts, or follows from such by arithmetic on scalars.
+bool followsByScalars(Value value, Block *body) {
+  Operation *source = value.getDefiningOp();
+  return !source || source->getBlock() != body ||
+         (source->hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(source) &&
+          !isa<RankedTensorType>(value.getType()) &&
+          llvm::all_of(source->getOperands(),
+                       [&](Value operand) { return followsByScalars(operand, body); }));
+}
+
+/// Whether the coordinates or addresses of `load` are known before `op` of the loop body, or will be
+/// when advanceScalars has run.
 bool isKnownBefore(AffineAnalysis &affine, const ProducerLoad &load, Operation *op) {
   auto isComputed = [&](Value value) {
     Operation *source = value.getDefiningOp();
-    return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op);
+    return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op) ||
+           followsByScalars(value, op->getBlock());
   };
   auto isEarlier = [&](unsigned leaf) { return isComputed(affine.leaf(leaf)); };
   if (!load.access)
@@ -113,8 +125,20 @@ int64_t ProducerLoad::arrivals() const {
   return access ? 0 : 1 + nv::CopyAsyncOp::arrivalsOf(load.getMask() != nullptr);
 }
 
+void advanceScalars(scf::ForOp loop) {
+  Block *body = loop.getBody();
+  Operation *first = &body->front();
+  for (Operation &op : llvm::make_early_inc_range(*body))
+    if (op.getNumResults() == 1 && followsByScalars(op.getResult(0), body)) {
+      if (&op == first)
+        first = first->getNextNode();
+      else
+        op.moveBefore(first);
+    }
+}
+
 unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<ProducerLoad> others,
-                 unsigned groups) {
+                 unsigned groups, bool inFlight) {
   auto hasMma = [&](unsigned group) {
     return llvm::any_of(
         others, [&](const ProducerLoad &other) { return other.mma && other.group == group; });
@@ -135,7 +159,14 @@ unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<Prod
              (!isVector(load) || other.first->isBeforeInBlock(load.first));
     return isVector(load) && isVector(other) && !hasMma(other.group);
   };
+  auto endsBefore = [&](const ProducerLoad &other) {
+    return load.access && isVector(load) && !inFlight && other.mma && areKnown(other.group) &&
+           other.end()->isBeforeInBlock(load.first);
+  };
   const auto *same = llvm::find_if(others, shares);
+  for (const ProducerLoad &other : others)
+    if (endsBefore(other) && (same == others.end() || same->end()->isBeforeInBlock(other.end())))
+      same = &other;
   return same == others.end() ? groups : same->group;
 }
 

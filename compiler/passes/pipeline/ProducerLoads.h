@@ -60,13 +60,19 @@ std::optional<ProducerLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAn
 std::optional<ProducerLoad> copyOfVector(mlir::scf::ForOp loop, const AxisInfoAnalysis &axes,
                                          StagedValue vector, int warp);
 
+/// Moves arithmetic on scalars to the start of the loop's body.
+void advanceScalars(mlir::scf::ForOp loop);
+
 /// The group of `load`, next to `others` in groups below `groups`; that number if none shares it.
 /// Loads for one MMA share a group. A matrix that threads read shares that of operands whose stage is
 /// released after it is read last: the fence of the release waits for the warp's loads from global
 /// memory, too, which have had the time of the MMA by then. A vector does where the operands' stage
-/// is also full before; it shares that of other vectors else. Those by cp.async share a pair, too.
+/// is also full before, or where it is read after the wait for the last MMA before it, unless that is
+/// in flight over an iteration (`inFlight`): the stage is then released after the vector is read. It
+/// shares that of other vectors else. Those by cp.async share a pair, too: next to operands, MMAs
+/// would wait for their longer way.
 /// All coordinates and addresses of a group must be known before its first reader.
 unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load,
-                 llvm::ArrayRef<ProducerLoad> others, unsigned groups);
+                 llvm::ArrayRef<ProducerLoad> others, unsigned groups, bool inFlight);
 
 } // namespace pantile

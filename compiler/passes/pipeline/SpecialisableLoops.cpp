@@ -291,7 +291,8 @@ private:
   }
 
   void append(SpecialisableLoop &specialisable, ProducerLoad load) {
-    load.group = groupOf(affine, load, specialisable.loads, specialisable.groups);
+    load.group =
+        groupOf(affine, load, specialisable.loads, specialisable.groups, specialisable.inFlight);
     specialisable.groups = std::max(specialisable.groups, load.group + 1);
     specialisable.loads.push_back(load);
   }

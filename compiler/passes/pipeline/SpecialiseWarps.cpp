@@ -136,6 +136,7 @@ private:
     Value count = specialisable.previous
                       ? continueCount(specialisable)
                       : countExecutions(specialisable.loop.getBody()->getTerminator());
+    advanceScalars(specialisable.loop);
     Block &body = *specialisable.loop.getBody();
     setNext(body, count);
     b.setInsertionPointToStart(&body);
