@@ -176,8 +176,19 @@ class Int4Weights(Row):
         self.m, self.n, self.k = m, n, k
         self.bytes = 2 * m * (n + k) + n * k // 2 + 2 * n * k // 128
         few = [tiles(16, 32, 128, 4, 5), tiles(16, 64, 128, 4, 4), tiles(16, 128, 128, 4, 4)]
-        some = [tiles(64, 64, 128, 4, 4), tiles(64, 128, 128, 4, 4), tiles(32, 64, 128, 4, 4)]
-        many = [tiles(128, 128, 128, 8, 3), tiles(64, 128, 128, 4, 3), tiles(128, 64, 128, 4, 3)]
+        some = [
+            tiles(32, 64, 128, 4, 4),
+            tiles(32, 128, 128, 4, 4),
+            tiles(64, 64, 128, 4, 4),
+            tiles(64, 128, 128, 4, 4),
+            tiles(64, 128, 128, 8, 4),
+        ]
+        many = [
+            tiles(64, 128, 128, 4, 3),
+            tiles(128, 64, 128, 4, 3),
+            tiles(128, 128, 128, 8, 3),
+            tiles(256, 128, 64, 8, 3),
+        ]
         self.configs = few if m <= 16 else few + some if m <= 64 else many
         self.own = self.computed(self.configs)
 
@@ -224,6 +235,8 @@ class Mxfp4Weights(Int4Weights):
         super().__init__(m, n, k)
         self.title = f"mxfp4 weights, M={m} N={n} K={k}"
         self.bytes = 2 * m * (n + k) + n * k // 2 + n * k // 32
+        if m <= 16:
+            self.configs = [*self.configs, tiles(16, 64, 256, 4, 3)]
         self.own = self.computed({**c, "by_hand": False} for c in self.configs)
         self.configs = [{**c, "by_hand": hand} for c in self.configs for hand in (False, True)]
 
