@@ -36,10 +36,6 @@ int64_t volume(llvm::ArrayRef<int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
 }
 
-int64_t hullOf(int64_t extent) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-}
-
 bool isPowerOf2(int64_t extent) { return std::has_single_bit(static_cast<uint64_t>(extent)); }
 
 /// All extents but the first that is not 1 are powers of two.

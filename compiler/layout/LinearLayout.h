@@ -56,6 +56,7 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -93,6 +94,10 @@ public:
   LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp, int warps = 0);
 
   const Shape &shape() const { return extents; }
+  /// An extent, rounded up to a power of two.
+  static int64_t hullOf(int64_t extent) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+  }
   /// The shape, each extent rounded up to a power of two.
   Shape hull() const;
   int rank() const { return static_cast<int>(extents.size()); }

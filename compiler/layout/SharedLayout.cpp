@@ -17,21 +17,18 @@
 
 namespace pantile {
 
-namespace {
-int64_t hullOf(int64_t extent) { return llvm::PowerOf2Ceil(extent); }
-} // namespace
-
 SharedLayout::SharedLayout(llvm::ArrayRef<int64_t> shape, int elementBits,
                            llvm::ArrayRef<int> order, int swizzle, int padding)
     : extents(shape), dims(order), bits(elementBits), span(swizzle), pad(padding), numRows(1) {
   assert(order.size() == shape.size());
   assert((swizzle == 0 || padding == 0) && "padding would shift the swizzle's rows");
   const int64_t row = shape[order[0]] * elementBits / 8,
-                whole = std::max<int64_t>(hullOf(shape[order[0]]) * elementBits / 8, 1);
+                whole =
+                    std::max<int64_t>(LinearLayout::hullOf(shape[order[0]]) * elementBits / 8, 1);
   assert((swizzle == 0 || (swizzle <= row && row % swizzle == 0)) && "spans fill a row");
   panelRow = swizzle == 0 ? whole : swizzle;
   for (int d : order.drop_front())
-    numRows *= d == order.back() ? shape[d] : hullOf(shape[d]);
+    numRows *= d == order.back() ? shape[d] : LinearLayout::hullOf(shape[d]);
   if (!llvm::isPowerOf2_64(numRows)) // another buffer may follow, which starts with a pattern
     numRows = llvm::alignTo(numRows, 8);
 }
@@ -61,13 +58,13 @@ int64_t SharedLayout::panels() const {
 }
 
 int64_t SharedLayout::panelDistance() const {
-  return panels() == 1 ? panelBytes() : hullOf(panelBytes());
+  return panels() == 1 ? panelBytes() : LinearLayout::hullOf(panelBytes());
 }
 
 int64_t SharedLayout::linearOffset(llvm::ArrayRef<int32_t> coord) const {
   int64_t row = 0;
   for (int d : llvm::reverse(llvm::ArrayRef<int>(dims).drop_front()))
-    row = row * hullOf(extents[d]) + coord[d];
+    row = row * LinearLayout::hullOf(extents[d]) + coord[d];
   const int64_t inRow = int64_t(coord[dims[0]]) * bits / 8;
   const int64_t plain =
       inRow / panelRow * panelDistance() + row * (panelRow + pad) + inRow % panelRow;

@@ -4,6 +4,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "layout/WarpBoxes.h"
 
+#include "layout/AxisBits.h"
 #include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,14 +17,6 @@ namespace {
 
 using Coord = LinearLayout::Coord;
 using Bases = LinearLayout::Bases;
-
-int dimOf(const Coord &basis) { return basis[0] != 0 ? 0 : 1; }
-int64_t stepOf(const Coord &basis) { return basis[dimOf(basis)]; }
-
-bool isUnit(const Coord &basis) {
-  return (basis[0] == 0) != (basis[1] == 0) &&
-         llvm::isPowerOf2_32(static_cast<uint32_t>(stepOf(basis)));
-}
 
 /// What one warp holds of a matrix along one dimension.
 struct Extent {

@@ -4,6 +4,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "layout/WarpConversion.h"
 
+#include "layout/AxisBits.h"
 #include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,13 +16,6 @@ namespace {
 
 using Coord = LinearLayout::Coord;
 using Bases = LinearLayout::Bases;
-
-int dimOf(const Coord &basis) { return basis[0] != 0 ? 0 : 1; }
-int32_t stepOf(const Coord &basis) { return basis[dimOf(basis)]; }
-
-bool isUnit(const Coord &basis) {
-  return (basis[0] == 0) != (basis[1] == 0) && llvm::isPowerOf2_32(stepOf(basis));
-}
 
 bool holds(const Bases &bases, const Coord &basis) { return llvm::is_contained(bases, basis); }
 
