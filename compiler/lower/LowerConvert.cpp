@@ -6,7 +6,6 @@
 #include "analysis/Scratch.h"
 #include "layout/WarpConversion.h"
 #include "lower/Matrices.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -35,10 +34,6 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
   return result;
 }
 
-void meetWarp(Lowering &l) {
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
-}
-
 /// Converts piece by piece through the warp's own part of the scratch at `start`.
 Values convertInWarps(Lowering &l, ValueList values, const WarpConversion &plan, int64_t start,
                       llvm::Type *element) {
@@ -49,9 +44,9 @@ Values convertInWarps(Lowering &l, ValueList values, const WarpConversion &plan,
     const Values own = pick(values, fromRegs);
     if (llvm::all_of(own, [](llvm::Value *value) { return isa<llvm::PoisonValue>(value); }))
       continue; // of absent registers
-    meetWarp(l);
+    l.warpBarrier();
     storeTile(l, own, base, plan.shared, plan.from);
-    meetWarp(l);
+    l.warpBarrier();
     Values piece = loadTile(l, base, plan.shared, plan.to, element);
     for (auto [reg, value] : llvm::zip_equal(toRegs, piece))
       result[reg] = value;

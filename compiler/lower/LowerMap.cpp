@@ -7,7 +7,6 @@
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -51,7 +50,7 @@ LogicalResult lowerMap(Lowering &l, MapOp op) {
         results[i].push_back((*yields)[i * pack + j]);
   }
   if (branches)
-    l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
+    l.warpBarrier();
   for (auto [result, values] : llvm::zip_equal(op.getResults(), results))
     l.set(result, values);
   return success();

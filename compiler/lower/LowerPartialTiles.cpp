@@ -94,10 +94,6 @@ private:
   llvm::Value *own;
 };
 
-void syncWarp(Lowering &l) {
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
-}
-
 LogicalResult lowerWorkRange(Lowering &l, nv::WorkRangeOp op) {
   llvm::Value *range = l.b.CreatePtrToInt(scratchPointer(l, op, 1), l.b.getInt64Ty());
   llvm::Value *low = l.b.CreateTrunc(range, l.b.getInt32Ty());
@@ -178,7 +174,7 @@ void publishPartial(Lowering &l, nv::HelperWarpOp op) {
     l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
                {flagOf(l, op, l.scalar(op.getCta()))});
   });
-  syncWarp(l);
+  l.warpBarrier();
 }
 
 void waitForFlag(Lowering &l, llvm::Value *flag) {
@@ -209,7 +205,7 @@ void waitForPartials(Lowering &l, nv::HelperWarpOp op) {
     l.b.CreateCondBr(l.b.CreateICmpSLT(following, l.scalar(op.getCta())), next, all);
     l.b.SetInsertPoint(all);
   });
-  syncWarp(l);
+  l.warpBarrier();
   helperWarpBarrier(l, "arrive", readableBarrier);
 }
 

@@ -73,10 +73,6 @@ llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
   return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
 }
 
-llvm::Value *isProducersFirst(Lowering &l) {
-  return l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
-}
-
 /// Lets the extra warps part from the consumers, and leaves the builder in the block of the latter.
 ExtraWarps partRoles(Lowering &l, Operation *op) {
   llvm::LLVMContext &c = l.module.getContext();
@@ -86,7 +82,7 @@ ExtraWarps partRoles(Lowering &l, Operation *op) {
   auto *rest = llvm::BasicBlock::Create(c, "consume", l.function);
   l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), l.b.getInt32(l.numThreads())), extra, rest);
   l.b.SetInsertPoint(extra);
-  makeBarriers(l, isProducersFirst(l),
+  makeBarriers(l, l.isFirstProducer(),
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
   const bool severalWarps = llvm::count_if(*op->getBlock(), llvm::IsaPred<nv::ProducerOp>) > 1;
   startRole(l, /*isProducer=*/true, severalWarps);
@@ -117,7 +113,7 @@ llvm::Value *runs(Lowering &l, nv::ProducerOp op) {
   };
   if (op.isRunByWarp())
     return isOf(warp);
-  llvm::Value *first = isProducersFirst(l);
+  llvm::Value *first = l.isFirstProducer();
   return op.getBody().front().getOps<nv::HelperWarpOp>().empty()
              ? first
              : l.b.CreateOr(first, isOf(warp + 1));

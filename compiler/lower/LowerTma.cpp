@@ -20,15 +20,11 @@ llvm::Value *barrierAddress(Lowering &l, Value stage, bool empty) {
   return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
 }
 
-llvm::Value *isProducersFirst(Lowering &l) {
-  return l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
-}
-
 /// The map is a parameter. Its prefetch, which takes as long as a load, overlaps the initialisation
 /// of the barriers.
 LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
   l.assembly(l.b.getVoidTy(), "@$1 prefetch.tensormap [$0];", "l,b",
-             {l.scalar(op.getResult()), isProducersFirst(l)});
+             {l.scalar(op.getResult()), l.isFirstProducer()});
   return success();
 }
 
@@ -98,7 +94,7 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   if (op->hasAttr(names::readByThreads)) {
     if (!op->hasAttr(names::filledByCopies))
       l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
-    l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
+    l.warpBarrier();
   }
   l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
              {barrierAddress(l, op.getBarrier(), true), arrives});

@@ -26,10 +26,6 @@ void wait(Lowering &l, const std::string &what) {
   l.assembly(l.b.getVoidTy(), "cp.async.bulk.wait_group" + what + ";", "~{memory}", {});
 }
 
-void syncWarp(Lowering &l) {
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
-}
-
 /// Whether `kernel` may order its stores after what other programs did.
 bool acquires(Operation *kernel) {
   return findOp(kernel, [](Operation *op) {
@@ -59,12 +55,12 @@ public:
     ValueList values = l.get(op.getValue());
     for (size_t i = 0; i < boxes.regs.size(); ++i) {
       wait(l, ".read " + std::to_string(pieces - 1));
-      syncWarp(l);
+      l.warpBarrier();
       const int64_t offset = static_cast<int64_t>(i % pieces) * boxes.shared.bytes();
       llvm::Value *place = l.b.CreateAdd(base, number(offset), "", true, true);
       storeTile(l, pick(values, boxes.regs[i]), place, boxes.shared, boxes.layout);
       l.b.CreateIntrinsic(l.b.getVoidTy(), fence, {});
-      syncWarp(l);
+      l.warpBarrier();
       issueStore(place, boxes.starts[i]);
     }
   }

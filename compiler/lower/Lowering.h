@@ -123,8 +123,12 @@ public:
   /// that hold the same elements, since even stores of equal values must not race.
   void inFirstThreads(const LinearLayout::FreeBits &free, llvm::function_ref<void()> store);
   llvm::Value *isFirstThread();
+  /// True in the first thread past those that hold tiles: the first of the producers.
+  llvm::Value *isFirstProducer();
   /// Synchronises all threads that hold tiles.
   void barrier();
+  /// Synchronises the threads of each warp.
+  void warpBarrier();
 
   // Shared memory.
   /// Pointer to the byte at `offset` (i32) from `@shared`.

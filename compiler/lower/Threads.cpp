@@ -126,6 +126,10 @@ llvm::Value *Lowering::isFirstThread() {
   return first;
 }
 
+llvm::Value *Lowering::isFirstProducer() {
+  return b.CreateICmpEQ(thread(), b.getInt32(numThreads()));
+}
+
 llvm::Value *Lowering::firstReplica(Type type) {
   if (!isa<RankedTensorType>(type))
     return isFirstThread();
@@ -164,6 +168,10 @@ void Lowering::barrier() {
   }
   b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
                     {b.getInt32(0)});
+}
+
+void Lowering::warpBarrier() {
+  b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {b.getInt32(-1)});
 }
 
 //===- shared memory -------------------------------------------------------------------===//
