@@ -22,9 +22,6 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-/// Larger divisors add no information, and products of divisors must not overflow.
-constexpr int64_t maxDivisor = int64_t(1) << 30;
-
 class Visitor {
 public:
   explicit Visitor(DenseMap<Value, AxisInfo> &facts) : facts(facts) {}

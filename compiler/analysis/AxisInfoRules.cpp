@@ -24,8 +24,6 @@ namespace pantile {
 namespace {
 using Operands = ArrayRef<const AxisInfo *>;
 
-constexpr int64_t maxDivisor = int64_t(1) << 30;
-
 int64_t capped(int64_t divisor) { return std::min(divisor, maxDivisor); }
 
 AxisInfo unknownOf(Value value) { return AxisInfo::unknown(axisShape(value.getType()).size()); }

@@ -9,6 +9,9 @@
 
 namespace pantile {
 
+/// Larger divisors add no information, and products of divisors must not overflow.
+constexpr int64_t maxDivisor = int64_t(1) << 30;
+
 /// Extents of a tile; one dimension of extent 1 for a scalar.
 llvm::SmallVector<int64_t, 4> axisShape(mlir::Type type);
 /// Bytes of what a pointer, or a tile of pointers, points to; 1 for anything else.

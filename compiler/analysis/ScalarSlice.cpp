@@ -9,11 +9,7 @@
 using namespace mlir;
 
 namespace pantile {
-namespace {
-
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
-
-} // namespace
+namespace {} // namespace
 
 static bool reservesMbarriers(Operation *op) {
   auto alloc = dyn_cast<nv::AllocOp>(op);

@@ -10,12 +10,10 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-bool isPointer(Type type) { return isa<PtrType>(elementTypeOf(type)); }
-
 /// Whether a value may be an address, or what one is computed from.
-bool leadsToAddress(Type type) { return isPointer(type) || elementTypeOf(type).isInteger(); }
+bool leadsToAddress(Type type) { return hasPointers(type) || elementTypeOf(type).isInteger(); }
 
-bool isAddress(Type type) { return isPointer(type) || elementTypeOf(type).isInteger(64); }
+bool isAddress(Type type) { return hasPointers(type) || elementTypeOf(type).isInteger(64); }
 
 /// A variable of a loop: operand `initial` of the loop is what it starts with, operand `next` of
 /// the terminator `yield` what the next iteration has.

@@ -13,8 +13,6 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-bool isPointer(Type type) { return isa<PtrType>(elementTypeOf(type)); }
-
 /// The values from which written pointers are computed.
 class Origins {
 public:
@@ -40,7 +38,7 @@ private:
     Operation *parent = argument.getOwner()->getParentOp();
     if (!isa<func::FuncOp>(parent))
       return followRegions(parent, argument.getType());
-    if (isPointer(argument.getType()))
+    if (hasPointers(argument.getType()))
       arguments.insert(argument.getArgNumber());
   }
 
@@ -50,14 +48,14 @@ private:
     if (op->getNumRegions() != 0)
       return followRegions(op, type);
     for (Value operand : op->getOperands())
-      if (isPointer(operand.getType()) || !isPointer(type) || isa<IntToPtrOp>(op))
+      if (hasPointers(operand.getType()) || !hasPointers(type) || isa<IntToPtrOp>(op))
         work.insert(operand);
   }
 
   /// What an op with regions takes in, and what they pass on, of the same kind.
   void followRegions(Operation *op, Type type) {
     const auto take = [&](Value value) {
-      if (isPointer(value.getType()) == isPointer(type))
+      if (hasPointers(value.getType()) == hasPointers(type))
         work.insert(value);
     };
     llvm::for_each(op->getOperands(), take);
@@ -89,7 +87,7 @@ std::vector<int> writtenArguments(ModuleOp module) {
       origins.add(op->getOperand(0));
     else if (isa<ExternCallOp, InlineAsmOp>(op) && !isMemoryEffectFree(op))
       for (Value operand : op->getOperands())
-        if (isPointer(operand.getType()) || elementTypeOf(operand.getType()).isInteger(64))
+        if (hasPointers(operand.getType()) || elementTypeOf(operand.getType()).isInteger(64))
           origins.add(operand);
   });
   return {origins.arguments.begin(), origins.arguments.end()};

@@ -73,6 +73,10 @@ mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayou
 SharedLayout sharedLayoutOf(nv::BufferType type);
 /// Element type of a tile, or the type itself.
 mlir::Type elementTypeOf(mlir::Type type);
+/// Whether `value` is a tile and no scalar.
+inline bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
+/// Whether `type` is a pointer, or a tile of pointers.
+inline bool hasPointers(mlir::Type type) { return mlir::isa<PtrType>(elementTypeOf(type)); }
 /// Width in memory, in bits: 64 for pointers, 8 for i1.
 unsigned storageBits(mlir::Type elementType);
 /// A constant tile with one value, as a constant of another tile type; null for others.

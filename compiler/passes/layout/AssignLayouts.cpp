@@ -22,8 +22,6 @@ namespace pantile {
 
 namespace {
 
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
-
 RankedTensorType typed(Type type, LayoutAttr layout) {
   auto tile = cast<RankedTensorType>(type);
   return RankedTensorType::get(tile.getShape(), tile.getElementType(), layout);

@@ -15,7 +15,6 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// The loop result that corresponds to an iteration argument.
 OpResult carriedResult(BlockArgument argument) {

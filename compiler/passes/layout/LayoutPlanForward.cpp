@@ -16,7 +16,6 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// `layout` if adjacent registers hold runs of `length` elements, else a layout in which they do.
 LayoutAttr inRuns(LayoutAttr layout, int64_t length) {

@@ -37,7 +37,6 @@ struct LayoutPlan::Computation {
 };
 
 namespace {
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// The layout of each half of a join with layout `whole`, if a thread holds both elements of each
 /// pair.

@@ -32,8 +32,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
-
 //===- which loads ---------------------------------------------------------------------===//
 
 /// The value that distinguishes rows: the program id of axis 0, or a loop's induction variable.
