@@ -14,29 +14,28 @@ namespace {
 
 constexpr size_t blockSize = 256;
 
-template <typename T, typename F, typename... Src>
-[[gnu::always_inline]] inline void mapFloats(size_t count, F f, T *dst, const Src *...src) {
-  if constexpr (!isNarrow<T>) {
+/// One copy of the loop for each function and each of fp32 and fp64.
+template <typename W, typename F, typename... Src>
+[[gnu::noinline]] void mapWide(size_t count, F f, W *dst, const Src *...src) {
 #pragma GCC ivdep
-    for (size_t i = 0; i < count; ++i)
-      dst[i] = f(src[i]...);
+  for (size_t i = 0; i < count; ++i)
+    dst[i] = f(src[i]...);
+}
+
+template <typename T, typename F, typename... Src>
+void mapFloats(size_t count, F f, T *dst, const Src *...src) {
+  if constexpr (!isNarrow<T>) {
+    mapWide(count, f, dst, src...);
   } else {
     float buffers[sizeof...(Src)][blockSize];
     for (size_t base = 0; base < count; base += blockSize) {
       size_t length = count - base < blockSize ? count - base : blockSize;
       size_t n = 0;
       (widen(src + base, buffers[n++], length), ...);
-      auto at = [&](size_t i) {
-        if constexpr (sizeof...(Src) == 1)
-          return f(buffers[0][i]);
-        else if constexpr (sizeof...(Src) == 2)
-          return f(buffers[0][i], buffers[1][i]);
-        else
-          return f(buffers[0][i], buffers[1][i], buffers[2][i]);
-      };
-#pragma GCC ivdep
-      for (size_t i = 0; i < length; ++i)
-        buffers[0][i] = at(i);
+      if constexpr (sizeof...(Src) == 1)
+        mapWide(length, f, buffers[0], buffers[0]);
+      else
+        mapWide(length, f, buffers[0], buffers[0], buffers[1]);
       narrow(buffers[0], dst + base, length);
     }
   }

@@ -127,7 +127,7 @@ template <typename T> [[gnu::always_inline]] inline T fromFloat(float value) {
   return std::bit_cast<float>(above ? bits - 1 : bits | 1);
 }
 
-template <typename T> inline void widen(const T *src, float *dst, size_t count) {
+template <typename T> [[gnu::noinline]] void widen(const T *src, float *dst, size_t count) {
   size_t i = 0;
 #if defined(__F16C__)
   if constexpr (std::is_same_v<T, Half>)
@@ -139,7 +139,7 @@ template <typename T> inline void widen(const T *src, float *dst, size_t count) 
     dst[i] = toFloat(src[i]);
 }
 
-template <typename T> inline void narrow(const float *src, T *dst, size_t count) {
+template <typename T> [[gnu::noinline]] void narrow(const float *src, T *dst, size_t count) {
   size_t i = 0;
 #if defined(__F16C__)
   if constexpr (std::is_same_v<T, Half>)
