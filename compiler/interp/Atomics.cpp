@@ -15,8 +15,6 @@
 namespace pantile::interp {
 namespace {
 
-thread_local std::vector<uint8_t> allowedLanes;
-
 template <typename F> F combineFloats(RmwOp op, F a, F b) {
   switch (op) {
   case RmwOp::AddF:
@@ -93,7 +91,7 @@ bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uin
                Direction direction = Direction::Write) {
   frame.touchedShared = true;
   frame.lastShared = &instr;
-  if (!checkAccess(frame, instr, access, mask, direction, allowedLanes))
+  if (!checkAccess(frame, instr, access, mask, direction))
     return false;
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);
   unsigned bytes = sizeOf(access.elem);

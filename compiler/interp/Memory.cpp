@@ -77,8 +77,6 @@ void reportOutside(Frame &frame, const Instr &instr, const Access &access, uint6
     warn(frame, instr, message + ", which gives 0");
 }
 
-thread_local std::vector<uint8_t> allowedLanes;
-
 /// Lanes that are read and that the check refuses give 0, whatever `other` is.
 void clearRefused(void *dst, unsigned bytes, const uint8_t *mask,
                   const std::vector<uint8_t> &allowed) {
@@ -128,7 +126,7 @@ void load(Frame &frame, const Instr &instr, ReadRows read) {
   const uint8_t *mask = access.masked ? frame.at<uint8_t>(instr.b) : nullptr;
   const void *other = access.hasOther ? frame.at<std::byte>(instr.c) : nullptr;
   unsigned bytes = sizeOf(access.elem);
-  bool whole = checkAccess(frame, instr, access, mask, Direction::Read, allowedLanes);
+  bool whole = checkAccess(frame, instr, access, mask, Direction::Read);
   if (frame.stop)
     return;
   void *dst = frame.at<std::byte>(instr.dst);
@@ -154,7 +152,8 @@ bool changesMemory(const Access &access, const std::byte *src, const uint64_t *a
 } // namespace
 
 bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
-                 Direction direction, std::vector<uint8_t> &allowed) {
+                 Direction direction) {
+  std::vector<uint8_t> &allowed = allowedLanes;
   const Launch &launch = *frame.launch;
   if (access.argument >= 0 && !launch.bounds[access.argument].known)
     return true;
@@ -187,7 +186,7 @@ void runVolatileLoad(Frame &frame, const Instr &instr) {
 void runStore(Frame &frame, const Instr &instr) {
   const Access &access = frame.code->accesses[instr.extra];
   const uint8_t *mask = access.masked ? frame.at<uint8_t>(instr.b) : nullptr;
-  if (!checkAccess(frame, instr, access, mask, Direction::Write, allowedLanes))
+  if (!checkAccess(frame, instr, access, mask, Direction::Write))
     return;
   const std::byte *src = frame.at<std::byte>(instr.c);
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);

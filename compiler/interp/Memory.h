@@ -32,9 +32,12 @@ void runAtomicCas(Frame &frame, const Instr &instr);
 
 enum class Direction { Read, Write };
 
-/// Returns whether every lane may be accessed. If not, the access has been reported and `allowed`
-/// is the mask of the lanes that may; after an error the frame is stopped.
+/// The lanes that may be accessed, after a check that not all may. Every thread keeps its memory.
+inline thread_local std::vector<uint8_t> allowedLanes;
+
+/// Returns whether every lane may be accessed. If not, the access has been reported and
+/// `allowedLanes` is the mask of the lanes that may; after an error the frame is stopped.
 bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
-                 Direction direction, std::vector<uint8_t> &allowed);
+                 Direction direction);
 
 } // namespace pantile::interp
