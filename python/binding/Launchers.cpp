@@ -179,20 +179,20 @@ void destroy(PyObject *self) {
   Py_DECREF(type);
 }
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
-                       {Py_mp_subscript, reinterpret_cast<void *>(subscript)},
-                       {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
-                       {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
-                       {0, nullptr}};
+PyType_Slot launchersSlots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
+                                {Py_mp_subscript, reinterpret_cast<void *>(subscript)},
+                                {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                                {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
+                                {0, nullptr}};
 
-PyType_Spec spec = {"pantile._pantile.Launchers", sizeof(Launchers), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec launchersSpec = {"pantile._pantile.Launchers", sizeof(Launchers), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, launchersSlots};
 
 } // namespace
 
 void bindLaunchers(py::module_ &module) {
-  auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&launchersSpec));
   if (!type)
     throw py::error_already_set();
   module.attr("Launchers") = type;
