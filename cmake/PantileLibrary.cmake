@@ -15,9 +15,9 @@ function(pantile_library name)
     target_precompile_headers(${name} REUSE_FROM pantile_pch)
     add_dependencies(${name} pantile_pch)
   endif()
-  # What a file spends on MLIR's headers and their templates, though precompiled, its neighbours share.
-  if(PANTILE_UNITY AND NOT ARG_PLAIN)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  # What a file spends on headers and their templates, even if precompiled, its neighbours share.
+  if(PANTILE_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 

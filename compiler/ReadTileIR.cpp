@@ -23,11 +23,9 @@ Error refused(const FunctionSource &source, const std::string &why) {
                    fmt::format("cannot compile the tile IR of `{}`: {}", source.file, why));
 }
 
-bool isPointer(Type type) { return isa<PtrType>(type); }
-
 /// Whether an argument of type `type` takes what a launch passes for `leaf`.
 bool takes(Type type, const ArgSpec &leaf) {
-  return isPointer(type) == (leaf.kind == ArgSpec::Kind::Pointer);
+  return isa<PtrType>(type) == (leaf.kind == ArgSpec::Kind::Pointer);
 }
 
 /// What is wrong with the module; empty if nothing is.
@@ -59,7 +57,7 @@ Result<OwningOpRef<ModuleOp>> readTileIR(MLIRContext &context, const FunctionSou
                                          const Specialization &specialization,
                                          const Options &options) {
   std::string said;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     if (said.empty())
       said = diagnostic.str();
     return success();

@@ -13,7 +13,7 @@
 namespace pantile {
 namespace {
 
-constexpr std::pair<Stage, std::string_view> names[] = {
+constexpr std::pair<Stage, std::string_view> stageNames[] = {
 #define STAGE(name, text, meaning) {Stage::name, text},
 #include "pantile/Stages.def"
 };
@@ -32,14 +32,14 @@ Result<std::string> readFile(const std::string &path) {
 } // namespace
 
 std::string_view stageName(Stage stage) {
-  for (auto [value, name] : names)
+  for (auto [value, name] : stageNames)
     if (value == stage)
       return name;
   return {};
 }
 
 std::optional<Stage> stageNamed(std::string_view name) {
-  for (auto [value, known] : names)
+  for (auto [value, known] : stageNames)
     if (known == name)
       return value;
   return std::nullopt;

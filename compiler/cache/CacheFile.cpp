@@ -41,7 +41,7 @@ std::string checksum(const std::string &key, EntryKind kind, std::string_view pa
 std::optional<std::string> readAll(int descriptor, size_t bytes) {
   std::string content(bytes, '\0');
   for (size_t done = 0; done < bytes;) {
-    ssize_t got = read(descriptor, content.data() + done, bytes - done);
+    ssize_t got = ::read(descriptor, content.data() + done, bytes - done);
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
@@ -54,7 +54,7 @@ std::optional<std::string> readAll(int descriptor, size_t bytes) {
 /// 0 or errno.
 int writeAll(int descriptor, std::string_view content) {
   while (!content.empty()) {
-    ssize_t put = write(descriptor, content.data(), content.size());
+    ssize_t put = ::write(descriptor, content.data(), content.size());
     if (put < 0 && errno == EINTR)
       continue;
     if (put <= 0)

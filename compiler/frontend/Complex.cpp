@@ -186,7 +186,7 @@ std::optional<Operand> operandOf(Emitter &e, const Value &value, SourceSpan span
   return parts ? std::optional(Operand{parts->re, parts->im}) : std::nullopt;
 }
 
-Shape shapeOf(const Value &value) {
+Shape operandShape(const Value &value) {
   auto *runtime = value.dynAs<Runtime>();
   return value.isComplex() ? complexType(value).shape : runtime ? runtime->type.shape : Shape();
 }
@@ -199,7 +199,7 @@ std::optional<Shape> commonShape(Emitter &e, const Value &lhs, const Value &rhs,
       e.error(span, what + " takes no " + kindText(lhs) + " and " + kindText(rhs));
       return std::nullopt;
     }
-  std::optional<Shape> shape = broadcastShapes(shapeOf(lhs), shapeOf(rhs));
+  std::optional<Shape> shape = broadcastShapes(operandShape(lhs), operandShape(rhs));
   if (!shape)
     e.error(span, "cannot broadcast " + kindText(lhs) + " and " + kindText(rhs) + " to one shape");
   return shape;

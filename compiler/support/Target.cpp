@@ -18,7 +18,7 @@ struct Architecture {
   bool family;   // has an 'f' variant
 };
 
-constexpr Architecture table[] = {
+constexpr Architecture architectures[] = {
     {80, 74, false, false}, {86, 74, false, false}, {87, 74, false, false}, {88, 90, false, false},
     {89, 84, false, false}, {90, 84, true, false},  {100, 86, true, true},  {103, 88, true, true},
     {110, 90, true, true},  {120, 87, true, true},  {121, 88, true, true},
@@ -31,7 +31,7 @@ constexpr int familyPtx = 88;
 constexpr int fp8MmaPtx = 84;
 
 const Architecture *find(int number) {
-  for (const Architecture &row : table)
+  for (const Architecture &row : architectures)
     if (row.number == number)
       return &row;
   return nullptr;
@@ -60,7 +60,7 @@ std::optional<Target> Target::parse(std::string_view name) {
 std::optional<Target> Target::forDevice(int major, int minor) {
   const int number = major * 10 + minor;
   const Architecture *best = nullptr;
-  for (const Architecture &row : table)
+  for (const Architecture &row : architectures)
     if (row.number / 10 == major && row.number <= number)
       best = &row;
   if (!best)
@@ -71,7 +71,7 @@ std::optional<Target> Target::forDevice(int major, int minor) {
 
 std::vector<std::string> Target::names() {
   std::vector<std::string> result;
-  for (const Architecture &row : table)
+  for (const Architecture &row : architectures)
     result.push_back("sm_" + std::to_string(row.number) + (row.specific ? "a" : ""));
   return result;
 }

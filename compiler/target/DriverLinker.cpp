@@ -21,7 +21,7 @@ enum JitOption {
   LogVerbose = 12,
   LineInfo = 13
 };
-constexpr int inputPtx = 1;
+constexpr int jitInputPtx = 1;
 
 void *asValue(size_t number) { return reinterpret_cast<void *>(number); }
 
@@ -61,7 +61,7 @@ public:
     std::string text(ptx);
     void *bytes = nullptr;
     size_t size = 0;
-    CUresult result = driver.linkAddData(state, inputPtx, text.data(), text.size() + 1,
+    CUresult result = driver.linkAddData(state, jitInputPtx, text.data(), text.size() + 1,
                                          kernelName.c_str(), 0, nullptr, nullptr);
     if (!result)
       result = driver.linkComplete(state, &bytes, &size);

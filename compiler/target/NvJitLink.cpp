@@ -30,7 +30,7 @@ struct Api {
 };
 
 /// NVJITLINK_INPUT_PTX.
-constexpr int inputPtx = 2;
+constexpr int linkInputPtx = 2;
 
 void *loadLibrary() {
   for (const std::string &soname : nvJitLinkSonames())
@@ -128,7 +128,7 @@ private:
   Result<Cubin> link(Handle handle, const std::string &ptx, const std::string &kernelName) const {
     size_t bytes = 0;
     // The terminating zero counts.
-    if (api.addData(handle, inputPtx, ptx.c_str(), ptx.size() + 1, kernelName.c_str()) != 0 ||
+    if (api.addData(handle, linkInputPtx, ptx.c_str(), ptx.size() + 1, kernelName.c_str()) != 0 ||
         api.complete(handle) != 0 || api.cubinSize(handle, &bytes) != 0)
       return assemblerError("libnvJitLink", kernelName,
                             readLog(handle, api.errorLogSize, api.errorLog));
