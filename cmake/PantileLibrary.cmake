@@ -24,6 +24,8 @@ endfunction()
 if(PANTILE_PCH)
   file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
   add_library(pantile_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
+  target_include_directories(pantile_pch PRIVATE ${CMAKE_SOURCE_DIR}/compiler ${CMAKE_SOURCE_DIR}/compiler/include
+                                                 ${CMAKE_BINARY_DIR}/compiler)
   target_include_directories(pantile_pch SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   target_compile_options(pantile_pch PRIVATE -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
                                              -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
@@ -31,5 +33,6 @@ if(PANTILE_PCH)
   target_precompile_headers(pantile_pch PRIVATE
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/PatternMatch.h>
     <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/Math/IR/Math.h>
-    <mlir/Dialect/SCF/IR/SCF.h> <mlir/Pass/Pass.h> <llvm/ADT/TypeSwitch.h>)
+    <mlir/Dialect/SCF/IR/SCF.h> <mlir/Pass/Pass.h> <llvm/ADT/TypeSwitch.h>
+    <ir/Tile.h>)
 endif()
