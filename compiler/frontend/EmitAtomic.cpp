@@ -79,15 +79,16 @@ bool isSupported(llvm::StringRef name, DType dtype) {
 }
 
 /// Pointer, value(s) and mask of a call, in the shape of the pointer.
-struct Operands {
+struct AtomicOperands {
   Runtime pointer;
   DType pointee;
   llvm::SmallVector<Runtime, 2> values;
   mlir::Value mask;
 };
 
-std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
-                                   llvm::ArrayRef<llvm::StringRef> names, bool writes = true) {
+std::optional<AtomicOperands> operandsOf(Emitter &e, const BoundCall &call,
+                                         llvm::ArrayRef<llvm::StringRef> names,
+                                         bool writes = true) {
   auto *pointer = call["pointer"].dynAs<Runtime>();
   if (!pointer || !pointer->type.element.isPointer()) {
     e.error(call.at("pointer"),
@@ -103,7 +104,7 @@ std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
                                     inTriton("Cannot store to a constant pointer"));
     return std::nullopt;
   }
-  Operands result{*pointer, pointer->type.element.pointee(), {}, {}};
+  AtomicOperands result{*pointer, pointer->type.element.pointee(), {}, {}};
   for (llvm::StringRef name : names) {
     SourceSpan at = call.at(name);
     auto cast = e.converted(call[name], result.pointee, at);
@@ -121,7 +122,7 @@ std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
 }
 
 /// Puts the call's mask into `operands`; false after an error.
-bool addMask(Emitter &e, const BoundCall &call, Operands &operands) {
+bool addMask(Emitter &e, const BoundCall &call, AtomicOperands &operands) {
   if (call["mask"].isNone())
     return true;
   auto mask = e.toBool(call["mask"], call.at("mask"));
@@ -161,7 +162,7 @@ bool isPlain(Emitter &e, const BoundCall &call, DType pointee) {
   return false;
 }
 
-Value floatExtremum(Emitter &e, const Operands &operands, Order order, bool isMax,
+Value floatExtremum(Emitter &e, const AtomicOperands &operands, Order order, bool isMax,
                     SourceSpan span) {
   bool isWide = operands.pointee.bits() == 64;
   DType bits = isWide ? Scalar::I64 : Scalar::I32;

@@ -14,7 +14,10 @@
 using namespace pantile;
 
 namespace {
-enum Part { Base, Sizes, Strides, Offsets, Block, PartCount };
+/// The elements of the struct that is a block pointer.
+struct BlockPointer {
+  enum Part { Base, Sizes, Strides, Offsets, Block, PartCount };
+};
 
 std::optional<Runtime> needBase(Emitter &e, const BoundCall &call) {
   auto *base = call["base"].dynAs<Runtime>();
@@ -74,10 +77,11 @@ std::optional<llvm::SmallVector<int64_t, 4>> checkedDimensions(Emitter &e, const
 Window windowOf(Emitter &e, const Value &pointer) {
   const auto &parts = pointer.elements();
   Window window;
-  window.base = parts[Base].as<Runtime>();
-  window.sizes = scalarsOf(parts[Sizes]);
-  window.strides = scalarsOf(parts[Strides]);
-  for (auto [offset, count] : llvm::zip(scalarsOf(parts[Offsets]), shapeOf(parts[Block])))
+  window.base = parts[BlockPointer::Base].as<Runtime>();
+  window.sizes = scalarsOf(parts[BlockPointer::Sizes]);
+  window.strides = scalarsOf(parts[BlockPointer::Strides]);
+  for (auto [offset, count] :
+       llvm::zip(scalarsOf(parts[BlockPointer::Offsets]), shapeOf(parts[BlockPointer::Block])))
     addWindowDimension(e, window, offset, count);
   return window;
 }
@@ -93,7 +97,8 @@ std::optional<BoundCall> throughWindow(Emitter &e, const BoundCall &call) {
                                  "what lies outside of the array");
       return std::nullopt;
     }
-  auto checked = checkedDimensions(e, call, pointer.elements()[Block].elements().size());
+  auto checked =
+      checkedDimensions(e, call, pointer.elements()[BlockPointer::Block].elements().size());
   if (!checked)
     return std::nullopt;
   Window window = windowOf(e, pointer);
@@ -115,12 +120,12 @@ Value pantile::emitMakeBlockPtr(Emitter &e, const BoundCall &call) {
   auto block = needBlock(e, call, {sizes->size(), strides->size(), offsets->size()});
   if (!block)
     return Failed();
-  std::vector<Value> parts(PartCount);
-  parts[Base] = *base;
-  parts[Sizes] = Value::tuple(std::move(*sizes));
-  parts[Strides] = Value::tuple(std::move(*strides));
-  parts[Offsets] = Value::tuple(std::move(*offsets));
-  parts[Block] = tupleOf(*block);
+  std::vector<Value> parts(BlockPointer::PartCount);
+  parts[BlockPointer::Base] = *base;
+  parts[BlockPointer::Sizes] = Value::tuple(std::move(*sizes));
+  parts[BlockPointer::Strides] = Value::tuple(std::move(*strides));
+  parts[BlockPointer::Offsets] = Value::tuple(std::move(*offsets));
+  parts[BlockPointer::Block] = tupleOf(*block);
   return Value::structure({std::move(parts), {}, StructKind::BlockPointer, nullptr});
 }
 
@@ -134,7 +139,7 @@ Value pantile::emitAdvance(Emitter &e, const BoundCall &call) {
   if (!steps)
     return Failed();
   std::vector<Value> parts = pointer.elements();
-  std::vector<Value> offsets = parts[Offsets].elements();
+  std::vector<Value> offsets = parts[BlockPointer::Offsets].elements();
   if (steps->size() != offsets.size())
     return e.error(call.at("offsets"),
                    "`advance` takes an offset a dimension: " + std::to_string(offsets.size()) +
@@ -144,13 +149,14 @@ Value pantile::emitAdvance(Emitter &e, const BoundCall &call) {
     offset = Runtime{e.b.createOrFold<mlir::arith::AddIOp>(e.loc(), old.ir, step.as<Runtime>().ir),
                      old.type};
   }
-  parts[Offsets] = Value::tuple(std::move(offsets));
+  parts[BlockPointer::Offsets] = Value::tuple(std::move(offsets));
   return pointer.withElements(std::move(parts));
 }
 
 Type pantile::pointedType(const Value &blockPointer) {
   const auto &parts = blockPointer.elements();
-  return {parts[Base].as<Runtime>().type.element.pointee(), shapeOf(parts[Block])};
+  return {parts[BlockPointer::Base].as<Runtime>().type.element.pointee(),
+          shapeOf(parts[BlockPointer::Block])};
 }
 
 std::optional<BoundCall> pantile::loadThroughPointers(Emitter &e, const BoundCall &call) {

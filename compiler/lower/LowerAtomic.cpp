@@ -51,8 +51,6 @@ std::string suffixOf(Lowering &l, RmwKind kind, Type element) {
   return "";
 }
 
-const char *constraintOf(unsigned bits) { return bits == 64 ? "l" : bits == 32 ? "r" : "h"; }
-
 std::string orderOf(MemSemantic sem, MemScope scope) {
   return "." + stringifyMemSemantic(sem).str() + "." + stringifyMemScope(scope).str() + ".global";
 }
@@ -221,11 +219,8 @@ LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, boo
 llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr,
                            llvm::Value *value, llvm::Value *mask) {
   auto &b = l.b;
-  auto block = [&](const char *name) {
-    return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
-  };
-  llvm::BasicBlock *before = b.GetInsertBlock(), *start = block("load"), *loop = block("exchange"),
-                   *done = block("done");
+  llvm::BasicBlock *before = b.GetInsertBlock(), *start = l.newBlock("load"),
+                   *loop = l.newBlock("exchange"), *done = l.newBlock("done");
   b.CreateCondBr(mask ? mask : b.getTrue(), start, done);
   b.SetInsertPoint(start);
   llvm::Value *first =
@@ -315,8 +310,8 @@ llvm::Value *readUntil(Lowering &l, const std::string &name, llvm::Value *ptr,
   auto &b = l.b;
   const unsigned bits = expected->getType()->getIntegerBitWidth();
   llvm::BasicBlock *before = b.GetInsertBlock();
-  auto *loop = llvm::BasicBlock::Create(l.module.getContext(), "poll", l.function);
-  auto *done = llvm::BasicBlock::Create(l.module.getContext(), "done", l.function);
+  auto *loop = l.newBlock("poll");
+  auto *done = l.newBlock("done");
   b.CreateCondBr(mask ? mask : b.getTrue(), loop, done);
   b.SetInsertPoint(loop);
   llvm::Value *seen = emitAtomic(l, name, bits, ptr, {}, nullptr, true);

@@ -14,10 +14,6 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
-  return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
-}
-
 /// Phis in the current block for every register of `like`, with its values coming from `from`.
 Values makePhis(Lowering &l, Value like, llvm::BasicBlock *from) {
   Values phis;
@@ -193,8 +189,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
   const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
-  llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"),
-                   *exit = newBlock(l, "done");
+  llvm::BasicBlock *before = b.GetInsertBlock(), *body = l.newBlock("loop"),
+                   *exit = l.newBlock("done");
   const auto bits =
       llvm::map_to_vector(op.getInitArgs(), [&](Value init) { return carriedBits(l, init); });
   auto wordsOf = [&](ValueRange tiles) {
@@ -254,8 +250,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
 
 LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
   auto &b = l.b;
-  llvm::BasicBlock *start = b.GetInsertBlock(), *before = newBlock(l, "while"),
-                   *after = newBlock(l, "do"), *exit = newBlock(l, "done");
+  llvm::BasicBlock *start = b.GetInsertBlock(), *before = l.newBlock("while"),
+                   *after = l.newBlock("do"), *exit = l.newBlock("done");
   b.CreateBr(before);
   b.SetInsertPoint(before);
   std::vector<Values> carried;
@@ -284,9 +280,9 @@ LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
 
 LogicalResult lowerIf(Lowering &l, scf::IfOp op) {
   auto &b = l.b;
-  llvm::BasicBlock *then = newBlock(l, "then"),
-                   *otherwise = op.elseBlock() ? newBlock(l, "else") : nullptr,
-                   *join = newBlock(l, "endif");
+  llvm::BasicBlock *then = l.newBlock("then"),
+                   *otherwise = op.elseBlock() ? l.newBlock("else") : nullptr,
+                   *join = l.newBlock("endif");
   b.CreateCondBr(l.scalar(op.getCondition()), then, otherwise ? otherwise : join);
   b.SetInsertPoint(then);
   if (failed(l.lowerBlock(*op.thenBlock())))

@@ -23,8 +23,8 @@ llvm::Value *stringConstant(Lowering &l, StringRef text) {
 void guarded(Lowering &l, llvm::Value *condition, llvm::function_ref<void()> body) {
   if (!condition)
     return body();
-  auto *then = llvm::BasicBlock::Create(l.module.getContext(), "act", l.function);
-  auto *after = llvm::BasicBlock::Create(l.module.getContext(), "go", l.function);
+  auto *then = l.newBlock("act");
+  auto *after = l.newBlock("go");
   l.b.CreateCondBr(condition, then, after);
   l.b.SetInsertPoint(then);
   body();

@@ -120,8 +120,7 @@ public:
       return iterate(lhs.firstOffset(), rhs.firstOffset(), sums, depth);
     auto &b = l.b;
     llvm::BasicBlock *before = b.GetInsertBlock();
-    auto *body = llvm::BasicBlock::Create(l.module.getContext(), "dot", l.function),
-         *exit = llvm::BasicBlock::Create(l.module.getContext(), "dot.end", l.function);
+    auto *body = l.newBlock("dot"), *exit = l.newBlock("dot.end");
     b.CreateBr(body);
     b.SetInsertPoint(body);
     auto phi = [&](llvm::Value *init) {

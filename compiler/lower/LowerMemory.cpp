@@ -45,10 +45,6 @@ std::string braces(int first, int count) {
   return count > 1 ? "{" + list + "}" : list;
 }
 
-const char *constraintOf(unsigned wordBits) {
-  return wordBits == 64 ? "l" : wordBits == 32 ? "r" : "h";
-}
-
 /// ".v4.b32": what follows the cache operators.
 std::string shapeOf(unsigned wordBits, size_t words) {
   return (words > 1 ? ".v" + std::to_string(words) : std::string()) + ".b" +

@@ -178,8 +178,8 @@ void publishPartial(Lowering &l, nv::HelperWarpOp op) {
 }
 
 void waitForFlag(Lowering &l, llvm::Value *flag) {
-  auto *spin = llvm::BasicBlock::Create(l.module.getContext(), "spin", l.function);
-  auto *ready = llvm::BasicBlock::Create(l.module.getContext(), "ready", l.function);
+  auto *spin = l.newBlock("spin");
+  auto *ready = l.newBlock("ready");
   l.b.CreateBr(spin);
   l.b.SetInsertPoint(spin);
   llvm::Value *seen =
@@ -193,8 +193,8 @@ void waitForFlag(Lowering &l, llvm::Value *flag) {
 void waitForPartials(Lowering &l, nv::HelperWarpOp op) {
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     llvm::BasicBlock *before = l.b.GetInsertBlock();
-    auto *next = llvm::BasicBlock::Create(l.module.getContext(), "next", l.function);
-    auto *all = llvm::BasicBlock::Create(l.module.getContext(), "all", l.function);
+    auto *next = l.newBlock("next");
+    auto *all = l.newBlock("all");
     l.b.CreateBr(next);
     l.b.SetInsertPoint(next);
     llvm::PHINode *from = l.b.CreatePHI(l.b.getInt32Ty(), 2);
@@ -210,8 +210,8 @@ void waitForPartials(Lowering &l, nv::HelperWarpOp op) {
 }
 
 LogicalResult lowerHelperWarp(Lowering &l, nv::HelperWarpOp op) {
-  auto *helper = llvm::BasicBlock::Create(l.module.getContext(), "helper", l.function);
-  auto *producer = llvm::BasicBlock::Create(l.module.getContext(), "producer", l.function);
+  auto *helper = l.newBlock("helper");
+  auto *producer = l.newBlock("producer");
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, helper);
   l.b.SetInsertPoint(helper);
   runIf(l, l.scalar(op.getStores()), [&] { publishPartial(l, op); });

@@ -24,8 +24,8 @@ constexpr int startBarrier = 7, wordBytes = 8;
 /// Initialises all barriers in one thread, under one branch: with a branch around each, ptxas would
 /// fence each.
 void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::MbarrierInitOp> inits) {
-  auto *make = llvm::BasicBlock::Create(l.module.getContext(), "make", l.function);
-  auto *made = llvm::BasicBlock::Create(l.module.getContext(), "made", l.function);
+  auto *make = l.newBlock("make");
+  auto *made = l.newBlock("made");
   l.b.CreateCondBr(isMaker, make, made);
   l.b.SetInsertPoint(make);
   for (nv::MbarrierInitOp op : inits) {
@@ -67,10 +67,6 @@ void startRole(Lowering &l, bool isProducer, bool severalWarps) {
                       isProducer && !severalWarps ? nvvm_barrier_cta_arrive_aligned_count
                                                   : nvvm_barrier_cta_sync_aligned_count,
                       {id, all});
-}
-
-llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
-  return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
 }
 
 /// Lets the extra warps part from the consumers, and leaves the builder in the block of the latter.
@@ -238,7 +234,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   for (auto other : op->getBlock()->getOps<nv::ProducerOp>()) {
     if (other != op) { // where the one before it ends
       warps.exit->getTerminator()->eraseFromParent();
-      warps = {warps.exit, newBlock(l, "produce"), newBlock(l, "produced")};
+      warps = {warps.exit, l.newBlock("produce"), l.newBlock("produced")};
       l.b.SetInsertPoint(warps.start);
     }
     if (failed(produce(l, other, warps, nullptr)))

@@ -60,6 +60,11 @@ private:
 /// The bytes from the full to the empty barrier of a stage.
 constexpr int emptyOffset = 8;
 
+/// The constraint of inline assembly for a register of so many bits.
+constexpr const char *constraintOf(unsigned bits) {
+  return bits == 64 ? "l" : bits == 32 ? "r" : "h";
+}
+
 /// The blocks of the warps that are no consumers.
 struct ExtraWarps {
   llvm::BasicBlock *start, *produce, *exit;
@@ -129,6 +134,10 @@ public:
   void barrier();
   /// Synchronises the threads of each warp.
   void warpBarrier();
+  /// A block at the end of the function.
+  llvm::BasicBlock *newBlock(const llvm::Twine &name) {
+    return llvm::BasicBlock::Create(module.getContext(), name, function);
+  }
 
   // Shared memory.
   /// Pointer to the byte at `offset` (i32) from `@shared`.

@@ -11,8 +11,8 @@ public:
   When(Lowering &l, llvm::Value *condition) : l(l) {
     if (!condition)
       return;
-    auto *then = llvm::BasicBlock::Create(l.module.getContext(), "inside", l.function);
-    after = llvm::BasicBlock::Create(l.module.getContext(), "outside", l.function);
+    auto *then = l.newBlock("inside");
+    after = l.newBlock("outside");
     l.b.CreateCondBr(condition, then, after);
     l.b.SetInsertPoint(then);
   }

@@ -32,7 +32,7 @@ enum Tag : uint64_t {
   ConstFloat,
   ConstText,
   ConstKey,
-  ConstTuple
+  ConstSequence
 };
 
 constexpr uint64_t flagged = 1 << 8;
@@ -105,7 +105,7 @@ bool LaunchReader::constant(PyObject *value) {
   if (PyUnicode_CheckExact(value))
     return text(value);
   if (PyTuple_CheckExact(value)) {
-    bool done = word(counted(ConstTuple, PyTuple_GET_SIZE(value)));
+    bool done = word(counted(ConstSequence, PyTuple_GET_SIZE(value)));
     for (Py_ssize_t i = 0; done && i < PyTuple_GET_SIZE(value); ++i)
       done = constant(PyTuple_GET_ITEM(value, i));
     return done;

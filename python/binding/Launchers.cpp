@@ -146,7 +146,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *) {
   return self;
 }
 
-int traverse(PyObject *self, visitproc visit, void *arg) {
+int traverseLaunchers(PyObject *self, visitproc visit, void *arg) {
   Launchers &launchers = launchersOf(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(launchers.parts.function);
@@ -159,7 +159,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
-int clear(PyObject *self) {
+int clearLaunchers(PyObject *self) {
   Launchers &launchers = launchersOf(self);
   Py_CLEAR(launchers.parts.function);
   Py_CLEAR(launchers.parts.tuner);
@@ -170,9 +170,9 @@ int clear(PyObject *self) {
   return 0;
 }
 
-void destroy(PyObject *self) {
+void destroyLaunchers(PyObject *self) {
   PyObject_GC_UnTrack(self);
-  clear(self);
+  clearLaunchers(self);
   Py_CLEAR(launchersOf(self).parts.dispatcher);
   PyTypeObject *type = Py_TYPE(self);
   type->tp_free(self);
@@ -181,9 +181,9 @@ void destroy(PyObject *self) {
 
 PyType_Slot launchersSlots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
                                 {Py_mp_subscript, reinterpret_cast<void *>(subscript)},
-                                {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-                                {Py_tp_clear, reinterpret_cast<void *>(clear)},
-                                {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
+                                {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunchers)},
+                                {Py_tp_clear, reinterpret_cast<void *>(clearLaunchers)},
+                                {Py_tp_dealloc, reinterpret_cast<void *>(destroyLaunchers)},
                                 {0, nullptr}};
 
 PyType_Spec launchersSpec = {"pantile._pantile.Launchers", sizeof(Launchers), 0,

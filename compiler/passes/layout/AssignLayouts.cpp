@@ -27,9 +27,9 @@ RankedTensorType typed(Type type, LayoutAttr layout) {
   return RankedTensorType::get(tile.getShape(), tile.getElementType(), layout);
 }
 
-class Rewriter {
+class LayoutRewriter {
 public:
-  Rewriter(func::FuncOp function, const LayoutPlan &plan)
+  LayoutRewriter(func::FuncOp function, const LayoutPlan &plan)
       : function(function), plan(plan), builder(function.getContext()) {}
 
   void run() {
@@ -280,7 +280,7 @@ struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
       const AxisInfoAnalysis axes(function);
       const LayoutPlan plan(function, axes,
                             {inWarpStores, storesInPlace, computedOperands, computedLeft});
-      Rewriter(function, plan).run();
+      LayoutRewriter(function, plan).run();
     }
   }
 };
