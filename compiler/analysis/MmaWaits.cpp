@@ -6,7 +6,17 @@ using namespace mlir;
 
 namespace pantile {
 
+nv::AsyncMmaOpInterface nextInFlight(nv::AsyncMmaOpInterface mma) {
+  auto next = mma->hasOneUse() ? dyn_cast<nv::AsyncMmaOpInterface>(*mma->user_begin())
+                               : nv::AsyncMmaOpInterface();
+  return next && next.getAcc() == mma.getResult() && next->getBlock() == mma->getBlock()
+             ? next
+             : nv::AsyncMmaOpInterface();
+}
+
 nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma) {
+  while (nv::AsyncMmaOpInterface next = nextInFlight(mma))
+    mma = next;
   auto wait = mma->hasOneUse() ? dyn_cast<nv::MmaWaitOpInterface>(*mma->user_begin())
                                : nv::MmaWaitOpInterface();
   const bool isAlone = wait && wait->getBlock() == mma->getBlock() && wait.getValues().size() == 1;

@@ -42,7 +42,12 @@ struct WaitedMma {
 /// moved.
 llvm::SmallVector<WaitedMma> waitedMmas(mlir::scf::ForOp loop);
 
-/// The wait for `mma` alone, if that is in its block and the only use of its result.
+/// The MMA of the same block that adds to the result of `mma`, its only use, without a wait; null if
+/// there is none.
+nv::AsyncMmaOpInterface nextInFlight(nv::AsyncMmaOpInterface mma);
+
+/// The wait for `mma` alone, or for the last one that adds to its result in flight, if that wait is in
+/// its block and the only use of the result.
 nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma);
 
 /// The carried value that only `mma` uses, as its accumulator, and that is yielded right after the

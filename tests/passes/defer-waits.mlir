@@ -5,6 +5,7 @@
 #whole = #tile.layout<[64], reg = [[1], [2], [4], [8], [16], [32]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !left = tensor<64x64xf16, #acc>
+!barriers = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !tile = tensor<64x64xf32, #acc>
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: @two_in_flight
@@ -27,6 +28,76 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
       %scaled = arith.mulf %weights, %sloped : !tile
       %more = arith.addf %all, %scaled : !tile
       scf.yield %more : !tile
+    }
+    return %out : !tile
+  }
+
+  // One adds to the result of another, after a wait for its own stage: there is one wait for both, and the stage of the
+  // first is released after it.
+  // CHECK-LABEL: @adds_in_flight
+  // CHECK: scf.for
+  // CHECK-NEXT: %[[HALF:.*]] = nv.wgmma
+  // CHECK-NOT: nv.wgmma_wait
+  // CHECK: nv.mbarrier_wait
+  // CHECK-NEXT: %[[WHOLE:.*]] = nv.wgmma %{{.*}}, %{{.*}}, %[[HALF]] mma
+  // CHECK-NEXT: %[[SCORED:.*]] = nv.wgmma_wait %[[WHOLE]]
+  // CHECK-DAG: nv.release %{{.*}} : <1 x[2] x i64
+  // CHECK: math.exp2 %[[SCORED]]
+  func.func @adds_in_flight(%query: !stage, %key: !stage, %more: !stage, %ready: !barriers, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      nv.release %ready : !barriers
+      nv.mbarrier_wait %ready, false, %i : !barriers
+      %both = nv.wgmma %query, %more, %scored mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      %weights = math.exp2 %whole : !tile
+      %sum = arith.addf %all, %weights : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
+
+  // Something else reads the first result, too.
+  // CHECK-LABEL: @read_before_it_is_added_to
+  // CHECK: %[[HALF:.*]] = nv.wgmma %
+  // CHECK: %[[DONE:.*]] = nv.wgmma_wait %[[HALF]]
+  // CHECK: nv.wgmma %{{.*}}, %{{.*}}, %[[DONE]] mma
+  func.func @read_before_it_is_added_to(%query: !stage, %key: !stage, %more: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %both = nv.wgmma %query, %more, %scored mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      %scaled = arith.mulf %whole, %scored : !tile
+      %sum = arith.addf %all, %scaled : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
+
+  // What is stored between the two waits for the first: its operand may lie there.
+  // CHECK-LABEL: @stored_before_it_is_added_to
+  // CHECK: %[[HALF:.*]] = nv.wgmma %
+  // CHECK-NEXT: %[[DONE:.*]] = nv.wgmma_wait %[[HALF]]
+  // CHECK: nv.local_store
+  // CHECK: nv.wgmma %{{.*}}, %{{.*}}, %[[DONE]] mma
+  func.func @stored_before_it_is_added_to(%query: !stage, %key: !stage, %more: !stage, %left: !left, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      nv.local_store %left, %more : !left, !stage
+      nv.fence_async
+      %both = nv.wgmma %query, %more, %scored mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      %sum = arith.addf %all, %whole : !tile
+      scf.yield %sum : !tile
     }
     return %out : !tile
   }

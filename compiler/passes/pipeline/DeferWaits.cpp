@@ -3,15 +3,17 @@
 // Gives: MMAs are issued as soon as their operands are there, and waited for where their
 //        accumulators are first read.
 // How:   within a loop body:
-//        1. An MMA that does not depend on the previous one moves before the wait for that one,
+//        1. An MMA that adds to the result of the previous one, which nothing else reads, adds to it
+//        in flight: the wait for both is that of the later one.
+//        2. An MMA that does not depend on the previous one moves before the wait for that one,
 //        with the selection of its stages.
-//        2. Each wait moves down to the first use of its accumulator, and the releases of stages
+//        3. Each wait moves down to the first use of its accumulator, and the releases of stages
 //        move after the waits that preceded them. MotionLegality.h says what they may pass.
-//        3. Small loads from global memory move before the first MMA, those of vectors from shared
+//        4. Small loads from global memory move before the first MMA, those of vectors from shared
 //        memory to their first use.
-//        4. In a loop with one MMA, conversions of layouts that it does not need move from before it
+//        5. In a loop with one MMA, conversions of layouts that it does not need move from before it
 //        to behind it: they wait for other warps, which then costs no time of the tensor cores.
-//        5. If ScheduleLoops marked the loop, its `carriedMmas` (MmaWaits.h) are in flight over the
+//        6. If ScheduleLoops marked the loop, its `carriedMmas` (MmaWaits.h) are in flight over the
 //        back edge, and waited for after the loop. InsertWaits lets the waits of the next iteration
 //        return what they complete.
 //===------------------------------------------------------------------------------------===//
@@ -55,7 +57,10 @@ public:
   }
 
   void run() {
-    const auto released = waitsBeforeReleases();
+    auto released = waitsBeforeReleases();
+    for (size_t next = waits.size() - 1; next > 0 && !carriesAccumulators; --next)
+      if (addsInFlight(mmas[next], waits[next - 1]))
+        join(next, released);
     for (auto [i, mma] : llvm::enumerate(mmas))
       if (i > 0)
         issueEarly(mma);
@@ -73,8 +78,10 @@ public:
 
 private:
   /// Each release with the waits before it: it must stay after them.
-  SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
-    SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
+  using ReleasesAfterWaits = SmallVector<std::pair<Operation *, SmallVector<Operation *>>>;
+
+  ReleasesAfterWaits waitsBeforeReleases() {
+    ReleasesAfterWaits result;
     for (auto release : block.getOps<nv::ReleaseOp>()) {
       result.push_back({release, {}});
       for (nv::MmaWaitOpInterface wait : waits)
@@ -82,6 +89,31 @@ private:
           result.back().second.push_back(wait);
     }
     return result;
+  }
+
+  static bool isFullWait(Operation *op) {
+    auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
+    return filled && !filled.getEmpty();
+  }
+
+  /// Whether `mma` alone reads what `wait` returns, as its accumulator, and the wait may come later.
+  static bool addsInFlight(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait) {
+    Value result = wait->getResult(0);
+    if (!result.hasOneUse() || mma.getAcc() != result)
+      return false;
+    for (Operation *op = wait->getNextNode(); op != mma; op = op->getNextNode())
+      if (!mayPass(wait, op) && !isFullWait(op))
+        return false;
+    return true;
+  }
+
+  /// Lets MMA `next` add to the result of the one before in flight.
+  void join(size_t next, ReleasesAfterWaits &released) {
+    nv::MmaWaitOpInterface before = std::exchange(waits[next - 1], waits[next]);
+    before->getResult(0).replaceAllUsesWith(mmas[next - 1].getResult());
+    for (auto &[release, earlier] : released)
+      llvm::replace(earlier, before.getOperation(), waits[next].getOperation());
+    before->erase();
   }
 
   /// Collects the operations of the block that must move with `op` before `place`; false if one of
@@ -107,8 +139,7 @@ private:
     Operation *place = nullptr;
     SmallVector<Operation *> moved{mma};
     for (Operation *op = mma->getPrevNode(); op; op = op->getPrevNode()) {
-      auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
-      if (filled && !filled.getEmpty())
+      if (isFullWait(op))
         moved.push_back(op);
       else if (!mayPass(mma, op))
         break;
@@ -190,7 +221,7 @@ private:
   Block &block;
   const bool carriesAccumulators;
   SmallVector<nv::AsyncMmaOpInterface> mmas;
-  SmallVector<nv::MmaWaitOpInterface> waits;
+  SmallVector<nv::MmaWaitOpInterface> waits; ///< of each MMA; those that add in flight share one
 };
 
 /// The conversions of layouts before `mma` in its block that it does not need, each with what is

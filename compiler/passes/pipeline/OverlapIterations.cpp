@@ -13,6 +13,7 @@
 //        change. No MMA is in flight over the back edge.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
+#include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/FindOps.h"
@@ -142,7 +143,7 @@ bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warp
   int64_t registers = stage.rescale.empty() ? machine.registers.overheadOfOverlap
                                             : machine.registers.overheadOfRescaling;
   for (nv::AsyncMmaOpInterface mma : stage.early)
-    registers += registersOf(mma.getResult());
+    registers += nextInFlight(mma) ? 0 : registersOf(mma.getResult());
   for (nv::AsyncMmaOpInterface mma : stage.mmas) {
     const bool hasAddend = stage.additionOf(mma) != nullptr; // in registers of its own
     registers += (hasAddend ? 2 : 1) * registersOf(mma.getResult());
