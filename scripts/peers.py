@@ -68,6 +68,7 @@ def tensor_cores():
             "tensor-cores-2026-11-28.json",
             "tensor-cores-2026-11-29.json",
             "tensor-cores-2026-11-29-afternoon.json",
+            "tensor-cores-2026-11-29-evening.json",
         )
         for row in read(name)["rows"]
     }
