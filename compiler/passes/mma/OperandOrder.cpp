@@ -132,11 +132,7 @@ DotOp transposeDot(DotOp dot) {
   Value back = TransOp::create(b, dot.getLoc(), dot.getType(), made.getResult(),
                                b.getDenseI32ArrayAttr({1, 0}));
   dot->replaceAllUsesWith(ValueRange{back});
-  const llvm::SmallDenseSet<Value, 4> read(dot->operand_begin(), dot->operand_end());
   dot.erase();
-  for (Value operand : read)
-    if (TransOp trans = matrixTranspose(operand); trans && trans->use_empty())
-      trans.erase(); // a use that stays would count as another one of its tile
   return made;
 }
 

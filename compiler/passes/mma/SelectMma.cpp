@@ -472,6 +472,16 @@ struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
       if (!dot.getMmaAttr())
         selectFor(dot, by, chained.contains(dot));
     carryTransposes(module);
+    eraseUnusedTransposes(module);
+  }
+
+private:
+  /// Of dots that are transposed. Each would count as another use of its tile.
+  static void eraseUnusedTransposes(ModuleOp module) {
+    module.walk([](TransOp trans) {
+      if (trans->use_empty())
+        trans.erase();
+    });
   }
 };
 
