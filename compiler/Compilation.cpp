@@ -1,7 +1,7 @@
 //===- Compilation.cpp - one program through the stages -----------------------------------===//
 // Needs: see Compilation.h.
 // Gives: Compilation.
-// How:   each stage asks `finish` whether it was the last. A failure of ours takes a reproducer
+// How:   each stage ends with `finish`, which is true after the last. A failure of ours takes a reproducer
 //        with it: the tile IR as emitted, before any pass touched it.
 //===------------------------------------------------------------------------------------===//
 #include "Compilation.h"

@@ -203,8 +203,8 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   Cache cache = Cache::ofProcess();
   const bool reads = !isSet("PANTILE_ALWAYS_COMPILE") && !observe.remarks;
   std::optional<Kernel::Data> stored = reads ? findKernel(cache, dependencies, key) : std::nullopt;
-  // Whoever comes second waits here and then finds the kernel; so does who came between another's
-  // store and its unlocking, and waited for no other process.
+  // A second process waits here and then finds the kernel; so does one that came between another's
+  // store and its unlocking, and waited for none.
   std::optional<CacheLock> lock;
   if (!stored && reads) {
     lock.emplace(cache.entryPath(key), CacheLock::defaultPatience());

@@ -76,7 +76,7 @@ inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {
 /// The handle of `kernel` on `device`, whose context is current.
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);
 
-/// Asks the driver for the number of SMs of `device`.
+/// The number of SMs of `device`, from the driver.
 CUresult querySms(const Driver &driver, CUdevice device, int &sms);
 
 /// How many CTAs of `function`, which is `kernel` on `device`, run at once.

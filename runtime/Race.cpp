@@ -2,7 +2,7 @@
 // Needs: a function that runs a contestant and returns how long each run took.
 // Gives: race (pantile/Tuner.h).
 // How:   rounds as in successive halving (Karnin, Koren, Somekh, ICML 2013): each measures fewer
-//        contestants for longer. The shortest run decides who stays, since a busy host makes single
+//        contestants for longer. The shortest run decides which stay, since a busy host makes single
 //        runs longer and never shorter. The runs of a round are interleaved, forwards and
 //        backwards, because clocks drift. The result is chosen by medians, so the winners run again
 //        while a contestant that was dropped has a smaller one.

@@ -139,8 +139,8 @@ private:
     return affine.isHostValue(stride) && affine.divisorOf(stride) * elementBytes % 16 == 0;
   }
 
-  /// Makes the launch check that a quotient of an argument is a stride. Of an argument itself its
-  /// specialisation tells.
+  /// Makes the launch check that a quotient of an argument is a stride. Of an argument itself that
+  /// follows from its specialisation.
   bool requireStride(const Polynomial &stride) {
     const bool hasQuotient =
         !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });

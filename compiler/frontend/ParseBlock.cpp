@@ -118,7 +118,7 @@ StmtPtr Parser::parseWhile() {
 //===- with -----------------------------------------------------------------------------===//
 
 /// `with (a as b, c as d):` and `with (a, b).c:` start alike: the token after the closing
-/// parenthesis tells.
+/// parenthesis differs.
 bool Parser::withIsParenthesized() const {
   if (!at(Tok::LParen))
     return false;

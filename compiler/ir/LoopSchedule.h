@@ -7,7 +7,7 @@
 //        2. Within an iteration of the expanded loop operations run by cluster, and in the order
 //           of the body within one.
 //        3. `nv.stage = array<i32: 0, 1>` computes an operation again in each of these stages, with
-//           a cluster for each. It has no effects then, or is a load. Who reads it in stage s reads
+//           a cluster for each. It has no effects then, or is a load. A reader in stage s reads
 //           the instance of the same stage if there is one, else that of the latest stage before.
 //        4. A value of stage d is `s - d` iterations old where stage s reads it. Carried values are
 //           those of the iteration before, so they are older by one. An age is not negative, and

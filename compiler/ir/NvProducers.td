@@ -79,7 +79,7 @@ def Nv_DismissProducerOp : Nv_Op<"dismiss_producer", [MemoryEffects<[MemRead, Me
 def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "arrive at the full barrier of a stage, which completes when `bytes` have been copied";
   let description = [{
-    With 0 `bytes` nothing is copied: it tells that a poll is over (`nv.acquire`).
+    With 0 `bytes` nothing is copied: it signals that a poll is over (`nv.acquire`).
     - expect_c1: `barrier` is one pair of i64.
     - expect_c2: `bytes` is not negative.
   }];

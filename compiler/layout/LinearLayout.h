@@ -198,7 +198,7 @@ public:
   /// Drops register bits whose elements other registers of the same thread already hold.
   LinearLayout withoutRedundantRegs() const;
   /// The same elements in each thread, renumbered: the register bits that move along `dim` alone
-  /// come first, the shortest step first. registerMoves() tells which register is where.
+  /// come first, the shortest step first. registerMoves() gives the place of each register.
   LinearLayout regsAlong(int dim) const;
 
   // Questions.

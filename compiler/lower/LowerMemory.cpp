@@ -3,7 +3,7 @@
 // Gives: one instruction per up to 16 bytes of consecutive registers.
 // How:   Unmasked accesses are LLVM loads and stores; masked ones, and those with a cache operator,
 //        are predicated inline assembly, which needs no branch, but a vector in which its mask may
-//        end has a second one, by elements, behind a branch. Accesses at constant distances
+//        end has a second one, by elements, under a branch. Accesses at constant distances
 //        share a pointer (PointerDistances). Registers with the same address are loaded once. Of
 //        several threads that hold an element, one stores it.
 //===-----------------------------------------------------------------------------------===//
@@ -25,7 +25,7 @@ namespace {
 struct Widths {
   int vector = 1, single = 1;
   bool hasTail() const { return single < vector; }
-  /// The register whose mask tells whether the vector from `first` on is accessed as a whole: a mask
+  /// The register whose mask decides whether the vector from `first` on is accessed as a whole: a mask
   /// that ends within it has ended at the last one.
   size_t decisive(size_t first) const { return hasTail() ? first + vector - 1 : first; }
 };

@@ -7,7 +7,7 @@
 //        there `pieces` bulk groups before. Every lane fences its writes, and what it may have
 //        acquired from other programs, for the async proxy, then the warp synchronises and one lane
 //        issues the store (PTX ISA, "Async proxy"). elect.sync chooses that lane: it is always the
-//        same one, and ptxas knows that it is one. By a condition on the lane it would loop over the
+//        same one, which ptxas can see. By a condition on the lane it would loop over the
 //        lanes. Lanes that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"

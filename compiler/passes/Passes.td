@@ -222,7 +222,7 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
     On Hopper, where every staged load of a loop has an affine access that a tensor map can describe, also with data-dependent offsets. One thread of
     an extra warp fills the stages of circular buffers by TMA; full and empty mbarriers synchronise it with the consumer warps. Sets
     `producer_warps` of `nv.launch`. Where memory may be written before the loops, or coordinates come from it, the producer starts after that
-    (`nv.fork_producer`). It polls scalars between loops in the consumers' place, who wait for that (`nv.acquire`). A loop that is not specialised gets a remark that says why. Without it loads are prefetched by cp.async.
+    (`nv.fork_producer`). It polls scalars between loops in place of the consumers, which wait for that (`nv.acquire`). A loop that is not specialised gets a remark that says why. Without it loads are prefetched by cp.async.
 
     With the choice `tma-values`, the producer also loads tiles that threads read: matrices that the loop computes with, such as weights that are
     unpacked first, and vectors, such as the row sums of attention's gradients, where registers do not suffice to hold those of the next iteration.

@@ -95,7 +95,7 @@ def sort(x, dim=None, descending: tl.constexpr = False):
     return _from_keys(_sorted_keys(_to_keys(x), axis, descending), x.dtype)
 
 
-# Elements that rise and then fall do not do so with others behind them: of an extent that is no
+# Elements that rise and then fall do not do so with others after them: of an extent that is no
 # power of two, they are sorted as any others are.
 def bitonic_merge(x, dim=None, descending: tl.constexpr = False):
     axis: tl.constexpr = _axis_of(x, dim)

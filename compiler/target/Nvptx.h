@@ -16,7 +16,7 @@ class Module;
 
 namespace pantile {
 
-/// Of a function with branches between its loads: what is computed from a loaded value moves behind
+/// Of a function with branches between its loads: what is computed from a loaded value moves after
 /// those that do not depend on it, so that the loads are in flight together. ptxas moves nothing
 /// across branches.
 inline constexpr char sinkAttribute[] = "pantile-sink";

@@ -1,4 +1,4 @@
-"""`triton.ops` ended with Triton 2: this says so to whoever imports it."""
+"""`triton.ops` ended with Triton 2: an import fails and says so."""
 
 raise ImportError(
     "`triton.ops` does not exist since Triton 3: its kernels (matmul, flash attention, "

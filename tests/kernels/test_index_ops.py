@@ -110,7 +110,7 @@ def jagged_kernel(
     packed_ptr, ends_ptr, padded_ptr, most, cols, padding,
     PAD: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
-    """Rows that lie one behind another to (batch, most, cols), or back."""
+    """Rows that lie one after another to (batch, most, cols), or back."""
     batch = tl.program_id(0)
     begin = tl.load(ends_ptr + batch - 1, mask=batch > 0, other=0)
     length = tl.minimum(tl.load(ends_ptr + batch) - begin, most)

@@ -16,7 +16,7 @@ def sort_rows_kernel(
     x_ptr, out_ptr, rows, cols, LAST: tl.constexpr, DESCENDING: tl.constexpr,
     ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
-    """Lanes behind a row hold LAST, which sorts behind every key."""
+    """Lanes past a row hold LAST, which sorts after every key."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     c = tl.arange(0, COLS)[None, :]
     mask = (r < rows) & (c < cols)

@@ -1,4 +1,4 @@
-# Where a mask ends is no reason to access single elements: vectors before it are whole, the one that it cuts is made of elements behind a branch. Masks with holes, and indices that may overflow within a vector, keep single accesses.
+# Where a mask ends is no reason to access single elements: vectors before it are whole, the one that it cuts is made of elements under a branch. Masks with holes, and indices that may overflow within a vector, keep single accesses.
 # RUN: pantilec %s --kernel bound --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TAIL
 # RUN: pantilec %s --kernel columns --signature "*fp32:16, *fp32:16, i32, i32:16" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TAIL
 # RUN: pantilec %s --kernel bound --signature "*fp32:16, *fp32:16, i32:16, i32" --no-cache --emit ptx -o - | FileCheck %s --check-prefix=VECTOR

@@ -15,13 +15,13 @@ func.func @three_stages(%full: !circular, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c3 = arith.constant 3 : i32
-  %last = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0) -> (i32) : i32 {
-    %stage = arith.remui %turn, %c3 : i32
-    %round = arith.divui %turn, %c3 : i32
-    %phase = arith.andi %round, %c1 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+    %stage = arith.remui %count, %c3 : i32
+    %wraps = arith.divui %count, %c3 : i32
+    %phase = arith.andi %wraps, %c1 : i32
     %barrier = nv.select_stage %full[%stage] : !circular -> !barrier
     nv.mbarrier_wait %barrier, false, %phase : !barrier
-    %next = arith.addi %turn, %c1 : i32
+    %next = arith.addi %count, %c1 : i32
     scf.yield %next : i32
   }
   return
@@ -36,13 +36,13 @@ func.func @four_stages(%full: !nv.buffer<4 x [2] x i64, #nv.swizzle<[0], 0>>, %n
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %last = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0) -> (i32) : i32 {
-    %stage = arith.remui %turn, %c4 : i32
-    %round = arith.divui %turn, %c4 : i32
-    %phase = arith.andi %round, %c1 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+    %stage = arith.remui %count, %c4 : i32
+    %wraps = arith.divui %count, %c4 : i32
+    %phase = arith.andi %wraps, %c1 : i32
     %barrier = nv.select_stage %full[%stage] : !nv.buffer<4 x [2] x i64, #nv.swizzle<[0], 0>> -> !barrier
     nv.mbarrier_wait %barrier, false, %phase : !barrier
-    %next = arith.addi %turn, %c1 : i32
+    %next = arith.addi %count, %c1 : i32
     scf.yield %next : i32
   }
   return
@@ -56,11 +56,11 @@ func.func @count_is_used(%n: i32) -> i32 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c3 = arith.constant 3 : i32
-  %sum:2 = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0, %all = %c0) -> (i32, i32) : i32 {
-    %stage = arith.remui %turn, %c3 : i32
-    %both = arith.addi %stage, %turn : i32
+  %sum:2 = scf.for %i = %c0 to %n step %c1 iter_args(%count = %c0, %all = %c0) -> (i32, i32) : i32 {
+    %stage = arith.remui %count, %c3 : i32
+    %both = arith.addi %stage, %count : i32
     %more = arith.addi %all, %both : i32
-    %next = arith.addi %turn, %c1 : i32
+    %next = arith.addi %count, %c1 : i32
     scf.yield %next, %more : i32, i32
   }
   return %sum#1 : i32

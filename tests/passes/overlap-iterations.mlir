@@ -35,10 +35,10 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
-    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %turn = %c0) -> (!tile, i32) : i32 {
-      %stage = arith.remui %turn, %c3 : i32
-      %round = arith.divui %turn, %c3 : i32
-      %phase = arith.andi %round, %c1 : i32
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %count = %c0) -> (!tile, i32) : i32 {
+      %stage = arith.remui %count, %c3 : i32
+      %wraps = arith.divui %count, %c3 : i32
+      %phase = arith.andi %wraps, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
       %query = nv.select_stage %queries[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
@@ -52,7 +52,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %sum = nv.wgmma %left, %query, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       nv.release %ready : !barrier
-      %later = arith.addi %turn, %c1 : i32
+      %later = arith.addi %count, %c1 : i32
       scf.yield %next, %later : !tile, i32
     }
     return %out#0 : !tile

@@ -27,10 +27,10 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
-    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %turn = %c0) -> (!tile, i32) : i32 {
-      %stage = arith.remui %turn, %c3 : i32
-      %round = arith.divui %turn, %c3 : i32
-      %phase = arith.andi %round, %c1 : i32
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %count = %c0) -> (!tile, i32) : i32 {
+      %stage = arith.remui %count, %c3 : i32
+      %wraps = arith.divui %count, %c3 : i32
+      %phase = arith.andi %wraps, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
       %key = nv.select_stage %keys[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
@@ -43,7 +43,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       nv.release %ready : !barrier
-      %later = arith.addi %turn, %c1 : i32
+      %later = arith.addi %count, %c1 : i32
       scf.yield %next, %later : !tile, i32
     }
     return %out#0 : !tile
@@ -60,10 +60,10 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
-    %out:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %x = %seed, %last = %zero, %turn = %c0) -> (!tile, !tile, !tile, i32) : i32 {
-      %stage = arith.remui %turn, %c3 : i32
-      %round = arith.divui %turn, %c3 : i32
-      %phase = arith.andi %round, %c1 : i32
+    %out:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %x = %seed, %last = %zero, %count = %c0) -> (!tile, !tile, !tile, i32) : i32 {
+      %stage = arith.remui %count, %c3 : i32
+      %wraps = arith.divui %count, %c3 : i32
+      %phase = arith.andi %wraps, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
       %key = nv.select_stage %keys[%stage] : !circular -> !stage
       %y = math.exp2 %x : !tile
@@ -77,7 +77,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       nv.release %ready : !barrier
-      %later = arith.addi %turn, %c1 : i32
+      %later = arith.addi %count, %c1 : i32
       scf.yield %next, %y, %most, %later : !tile, !tile, !tile, i32
     }
     return %out#0, %out#2 : !tile, !tile

@@ -12,7 +12,7 @@
 //        4. Small loads from global memory move before the first MMA, those of vectors from shared
 //        memory to their first use.
 //        5. In a loop with one MMA, conversions of layouts that it does not need move from before it
-//        to behind it: they wait for other warps, which then costs no time of the tensor cores.
+//        to after it: they wait for other warps, which then costs no time of the tensor cores.
 //        6. If ScheduleLoops marked the loop, its `carriedMmas` (MmaWaits.h) are in flight over the
 //        back edge, and waited for after the loop. InsertWaits lets the waits of the next iteration
 //        return what they complete.
@@ -225,7 +225,7 @@ private:
 };
 
 /// The conversions of layouts before `mma` in its block that it does not need, each with what is
-/// computed from it there: pure operations, which may move behind `mma`.
+/// computed from it there: pure operations, which may move after `mma`.
 llvm::SetVector<Operation *> conversionsNotFor(nv::AsyncMmaOpInterface mma) {
   llvm::SetVector<Operation *> all;
   for (auto convert : mma->getBlock()->getOps<ConvertLayoutOp>()) {

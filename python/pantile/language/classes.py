@@ -19,7 +19,7 @@ class tensor(_KernelOnly):
 
 
 class tensor_descriptor_base(_KernelOnly):
-    """A tensor descriptor, whoever made it."""
+    """A tensor descriptor, made on the host or by a kernel."""
 
     dtype = block_type = block_shape = handle = None
 

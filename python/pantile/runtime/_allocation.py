@@ -18,7 +18,7 @@ class Allocator:
 
 
 class NullAllocator:
-    """The allocator of whoever set none."""
+    """The allocator where none was set."""
 
     def __call__(self, size, alignment, stream):
         raise RuntimeError(

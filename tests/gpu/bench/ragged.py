@@ -57,7 +57,7 @@ def experts(a, b, c, table, M, N, K, sam, sbe, sbk, scm, BM: tl.constexpr, BN: t
 
 @triton.jit
 def varlen(q, k, v, out, starts, scale, H: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):  # fmt: skip
-    """Attention within sequences that stand one behind the other, as (tokens, H, D)."""
+    """Attention within sequences that stand one after the other, as (tokens, H, D)."""
     start = tl.load(starts + tl.program_id(2))
     length = tl.load(starts + tl.program_id(2) + 1) - start
     head = tl.program_id(1)

@@ -1,6 +1,6 @@
 """Dots that add to what was computed from the last sum: everything a register of the accumulator can hold.
 
-The instruction for a computation may not move behind the fence that orders registers before an MMA.
+The instruction for a computation may not move past the fence that orders registers before an MMA.
 """
 
 import numpy as np

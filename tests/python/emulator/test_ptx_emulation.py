@@ -168,7 +168,7 @@ def is_mapped(address):
 
 device = emulated_device.EmulatedDevice()
 a, b = (np.random.default_rng(i).standard_normal(shape).astype(np.float16) for i, shape in enumerate([(100, 128), (128, 64)]))
-# malloc maps 40 MB anew, far up: what is small may lie in a heap that begins below 64 GiB, which is no base at all.
+# malloc maps 40 MB again, far up: what is small may lie in a heap that begins below 64 GiB, which is no base at all.
 above = np.concatenate([a, np.zeros((40 << 12, 128), np.float16)])
 out, left = device.output((100, 64), "fp32"), device.to(above)
 start = left.data_ptr()
