@@ -118,3 +118,44 @@ def test_dots_in_a_row(device, way, stages):
         assert (np.abs(out.numpy().astype(np.float64) - want) <= allowed).all(), parts
         if way == "stored between" and parts:
             np.testing.assert_array_equal(device.numpy(shared), np.full((m, n), k - 3 * B))
+
+
+@triton.jit
+def in_turn(a, b, out, K, N, WAY: tl.constexpr, M: tl.constexpr, B: tl.constexpr):
+    """Two loops of three dots; the first one has half of the iterations."""
+    row, column = tl.program_id(0) * M, tl.program_id(1) * B
+    rows, columns, depth = row + tl.arange(0, M), column + tl.arange(0, B), tl.arange(0, B)
+    acc = tl.zeros((M, B), tl.float32)
+    middle = K // (2 * B) * B
+    for part in tl.static_range(2):
+        for k in tl.range(0 if part == 0 else middle, middle if part == 0 else K, B, num_stages=3):
+            x = tl.load(a + rows[:, None] * K + (k + depth)[None, :])
+            y = tl.load(b + (k + depth)[:, None] * N + columns[None, :])
+            z = tl.load(b + depth[:, None] * N + columns[None, :])
+            if WAY == "in a row":
+                sums = tl.dot(x, y, tl.dot(x, z, tl.dot(x, y)))
+            else:
+                sums = tl.dot(x, y) + tl.dot(x, z) + tl.dot(x, y)
+            acc = acc * 0.5 + sums
+    tl.store(out + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 5])
+@pytest.mark.parametrize("way", ["in a row", "from zero"])
+def test_groups_in_turn(device, way, parts):
+    """Warp groups alternate over loops and programs, also where loops are empty."""
+    m, n, k = 3 * 128, 4 * B, parts * B
+    a = random((m, max(k, 1)), "fp16", seed=1 + parts)
+    b = random((max(k, B), n), "fp16", seed=2 + parts)
+    out = device.output((m, n), "fp32")
+    in_turn[(3, 4)](
+        device.to(a), device.to(b), out.array, k, n, way, 128, B, num_warps=8,
+        disabled_passes="nv-keep-occupancy",
+    )  # fmt: skip
+    wide, tall = a[:, :k].astype(np.float64), b.astype(np.float64)
+    want, size = np.zeros((m, n)), np.zeros((m, n))
+    for i in range(0, k, B):
+        x, y, z = wide[:, i : i + B], tall[i : i + B], tall[:B]
+        want = want * 0.5 + 2 * (x @ y) + x @ z
+        size = size * 0.5 + 2 * (np.abs(x) @ np.abs(y)) + np.abs(x) @ np.abs(z)
+    assert (np.abs(out.numpy().astype(np.float64) - want) <= 2.0**-16 * size + 1e-6).all()

@@ -36,6 +36,48 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 
     return %out : !tile
   }
 
+  // Two loops in another one, as in a persistent kernel, hand the first group's arrival on.
+  // CHECK-LABEL: @handed_on
+  // CHECK: nv.ping_pong_arrive first
+  // CHECK-NEXT: scf.for
+  // CHECK-NOT: nv.ping_pong_{{arrive first|wait last}}
+  // CHECK: scf.for
+  // CHECK: nv.ping_pong_wait
+  // CHECK-NOT: nv.ping_pong_{{arrive first|wait last}}
+  // CHECK: scf.for
+  // CHECK: nv.ping_pong_wait
+  // CHECK-NOT: nv.ping_pong_{{arrive first|wait last}}
+  // CHECK: scf.yield
+  // CHECK: scf.yield
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nv.ping_pong_wait last
+  func.func @handed_on(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %program = %c0 to %n step %c1 iter_args(%total = %zero) -> (!tile) : i32 {
+      %first = scf.for %i = %c0 to %program step %c1 iter_args(%all = %total) -> (!tile) : i32 {
+        nv.mbarrier_wait %ready, false, %c0 : !barrier
+        %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %slopes = nv.wgmma %query, %value, %scores mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %sum = nv.wgmma %query, %value, %slopes mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %done = nv.wgmma_wait %sum : (!tile) -> !tile
+        %next = arith.addf %all, %done : !tile
+        scf.yield %next : !tile
+      }
+      %second = scf.for %i = %program to %n step %c1 iter_args(%all = %first) -> (!tile) : i32 {
+        nv.mbarrier_wait %ready, false, %c1 : !barrier
+        %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %slopes = nv.wgmma %query, %value, %scores mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %sum = nv.wgmma %query, %value, %slopes mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+        %done = nv.wgmma_wait %sum : (!tile) -> !tile
+        %next = arith.addf %all, %done : !tile
+        scf.yield %next : !tile
+      }
+      scf.yield %second : !tile
+    }
+    return %out : !tile
+  }
+
   // A barrier of all threads in the loop would wait for a group that waits at `nv.ping_pong_wait`.
   // CHECK-LABEL: @barrier_in_the_loop
   // CHECK-NOT: nv.ping_pong_wait

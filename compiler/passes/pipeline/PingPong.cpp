@@ -7,8 +7,11 @@
 //        the forward pass too. Option `pairs` does it in its loops of two MMAs, of which some gain
 //        and some lose, so that it is left to a tuner.)
 // How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
-//        that of the next group after the last MMA. Before the loop the last group arrives for the
-//        first one; after the loop the first group waits once more, so arrivals and waits match.
+//        that of the next group after the last MMA. Before all such loops of the kernel the last
+//        group arrives for the first one, and after them the first group waits once more, so that
+//        arrivals and waits match. In between, that arrival is handed on from loop to loop, and from
+//        one program of a persistent kernel to the next: a group that arrived again for each loop
+//        might do so before the first group has waited for its last arrival.
 //        The groups must not synchronise in the loop otherwise, since that would deadlock: a group
 //        would wait for one whose turn comes later. So barriers for code before the loop stay
 //        before it.
@@ -19,6 +22,7 @@
 #include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -51,22 +55,32 @@ SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop, size_t 
   return mmas;
 }
 
-void orderGroups(scf::ForOp loop, size_t fewest) {
+/// Orders the groups in `loop`; false where it stays as it is.
+bool orderGroups(scf::ForOp loop, size_t fewest) {
   const SmallVector<nv::AsyncMmaOpInterface> mmas = mmasIssuedTogether(loop, fewest);
   if (mmas.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
       findOp(loop, synchronisesGroups))
-    return;
+    return false;
   const Location loc = loop.getLoc();
-  OpBuilder b(loop);
-  nv::PingPongArriveOp::create(b, loc, /*first=*/true);
-  b.setInsertionPoint(mmas.front());
+  OpBuilder b(mmas.front());
   nv::PingPongWaitOp::create(b, loc, /*last=*/false);
   b.setInsertionPointAfter(mmas.back());
   nv::PingPongArriveOp::create(b, loc, /*first=*/false);
-  b.setInsertionPointAfter(loop);
-  nv::PingPongWaitOp::create(b, loc, /*last=*/true);
   remarkApplied(loc, Technique::WarpSpecialisation)
       << "warp groups issue their MMAs in turn (ping-pong)";
+  return true;
+}
+
+/// Lets the first group begin in the first of `loops`, and end after the last one.
+void bracket(func::FuncOp kernel, ArrayRef<scf::ForOp> loops) {
+  auto isEarlier = [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); };
+  const auto outermost = llvm::map_to_vector(loops, [&](scf::ForOp loop) {
+    return kernel.getBody().front().findAncestorOpInBlock(*loop);
+  });
+  OpBuilder b(*llvm::min_element(outermost, isEarlier));
+  nv::PingPongArriveOp::create(b, kernel.getLoc(), /*first=*/true);
+  b.setInsertionPointAfter(*llvm::max_element(outermost, isEarlier));
+  nv::PingPongWaitOp::create(b, kernel.getLoc(), /*last=*/true);
 }
 
 struct PingPongPass : impl::PingPongBase<PingPongPass> {
@@ -76,8 +90,14 @@ struct PingPongPass : impl::PingPongBase<PingPongPass> {
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
         Launch::of(module).producerWarps == 0)
       return;
-    for (scf::ForOp loop : opsIn<scf::ForOp>(module))
-      orderGroups(loop, pairs ? 2 : 3);
+    for (auto kernel : module.getOps<func::FuncOp>()) {
+      SmallVector<scf::ForOp> ordered;
+      for (scf::ForOp loop : opsIn<scf::ForOp>(kernel))
+        if (orderGroups(loop, pairs ? 2 : 3))
+          ordered.push_back(loop);
+      if (!ordered.empty())
+        bracket(kernel, ordered);
+    }
   }
 };
 } // namespace
