@@ -227,6 +227,8 @@ class _Chain:
             shape = ", ".join(str(self.sizes[axis]) for axis in axes)
             text = f"tl.dot({left}, {right}, tl.full(({shape}), {zero}, tl.float32))"
         name = draft.let("s", text)
+        for _ in range(draft.pick(0, 0, 0, 1, 2)):  # dots in a row, in one accumulator
+            name = draft.let("s", f"tl.dot({left}, {right}, {name})")
         used = self._use(name, axes)
         if draft.chance(0.1):  # the same product, once more
             used += self._accumulate(axes, left, right, text)
