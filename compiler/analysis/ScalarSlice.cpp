@@ -9,8 +9,6 @@
 using namespace mlir;
 
 namespace pantile {
-namespace {} // namespace
-
 static bool reservesMbarriers(Operation *op) {
   auto alloc = dyn_cast<nv::AllocOp>(op);
   return alloc && alloc.getType().holdsMbarriers();

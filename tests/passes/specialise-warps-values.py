@@ -12,6 +12,7 @@
 # RUN: %{run} %{rows} -D VECTORS=1 -D STEP=1 2>&1 | FileCheck %s --check-prefix=FEW
 # RUN: %{run} %{rows} -D VECTORS=3 -D STEP=2 2>&1 | FileCheck %s --check-prefix=APART
 # RUN: %{run} %{rows} -D VECTORS=3 -D STEP=2 --disable-pass copied-vectors 2>&1 | FileCheck %s --check-prefix=FEW
+# RUN: %{run} --kernel doubled --signature "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16" -D TIMES=60 2>&1 | FileCheck %s --check-prefix=DOUBLED
 import pantile
 import pantile.language as tl
 
@@ -101,3 +102,19 @@ def scaled(A, B, Rows, Out, n, VECTORS: tl.constexpr, STEP: tl.constexpr):
         b = tl.load(B + (start + at)[:, None] * 256 + columns[None, :])
         acc = tl.dot(scores.to(tl.float16), b, acc)
     tl.store(Out + at[:, None] * 256 + columns[None, :], acc)
+
+
+# Scalars that each use the one before twice are followed once each.
+# DOUBLED: nv.tma_load
+@pantile.jit
+def doubled(A, Rows, Out, n, stride, TIMES: tl.constexpr):
+    at = tl.arange(0, 64)
+    acc = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        x = tl.load(A + at[:, None] * stride + (start + at)[None, :])
+        scores = tl.dot(x, tl.trans(x))
+        scale = start + stride
+        for _ in tl.static_range(TIMES):
+            scale = scale * scale + scale
+        acc += scores * (scale + tl.load(Rows + start + at))[None, :]
+    tl.store(Out + at[:, None] * 64 + at[None, :], acc.to(tl.float16))

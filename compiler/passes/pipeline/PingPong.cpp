@@ -1,4 +1,4 @@
-//===- PingPong.cpp - order the MMAs of consumer warp groups (ping-pong) ---------===//
+//===- PingPong.cpp - order the MMAs of consumer warp groups (ping-pong) --------------------===//
 // Needs: OverlapIterations ran: the MMAs of an iteration are issued together.
 // Gives: in loops of more than two MMAs, such as the gradients of attention, a warp group issues
 //        its MMAs after the warp group before it has issued its own. So one group multiplies while

@@ -7,6 +7,7 @@
 #include "analysis/PrefetchLegality.h"
 #include "layout/TmaBoxes.h"
 #include "support/MachineModel.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -42,23 +43,29 @@ bool isFilledByBoxes(nv::BufferType buffer, std::string &reason) {
          buffer.getStageBytes() % InstructionSet::lineBytes == 0; // the next stage is aligned, too
 }
 
-/// Whether `value` is known when `body` starts, or follows from such by arithmetic on scalars.
-bool followsByScalars(Value value, Block *body) {
-  Operation *source = value.getDefiningOp();
-  return !source || source->getBlock() != body ||
-         (source->hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(source) &&
-          !isa<RankedTensorType>(value.getType()) &&
-          llvm::all_of(source->getOperands(),
-                       [&](Value operand) { return followsByScalars(operand, body); }));
+/// The arithmetic of `body` on scalars that follows from what is known when it starts, in order.
+llvm::SetVector<Operation *> scalarArithmetic(Block *body) {
+  llvm::SetVector<Operation *> found;
+  auto isKnown = [&](Value value) {
+    Operation *source = value.getDefiningOp();
+    return !source || source->getBlock() != body || found.contains(source);
+  };
+  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
+  for (Operation &op : *body)
+    if (op.hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(&op) &&
+        llvm::none_of(op.getResultTypes(), isTile) && llvm::all_of(op.getOperands(), isKnown))
+      found.insert(&op);
+  return found;
 }
 
 /// Whether the coordinates or addresses of `load` are known before `op` of the loop body, or will be
 /// when advanceScalars has run.
 bool isKnownBefore(AffineAnalysis &affine, const ProducerLoad &load, Operation *op) {
+  const llvm::SetVector<Operation *> advanced = scalarArithmetic(op->getBlock());
   auto isComputed = [&](Value value) {
     Operation *source = value.getDefiningOp();
     return !source || source->getBlock() != op->getBlock() || source->isBeforeInBlock(op) ||
-           followsByScalars(value, op->getBlock());
+           advanced.contains(source);
   };
   auto isEarlier = [&](unsigned leaf) { return isComputed(affine.leaf(leaf)); };
   if (!load.access)
@@ -126,15 +133,14 @@ int64_t ProducerLoad::arrivals() const {
 }
 
 void advanceScalars(scf::ForOp loop) {
-  Block *body = loop.getBody();
-  Operation *first = &body->front();
-  for (Operation &op : llvm::make_early_inc_range(*body))
-    if (op.getNumResults() == 1 && followsByScalars(op.getResult(0), body)) {
-      if (&op == first)
-        first = first->getNextNode();
-      else
-        op.moveBefore(first);
-    }
+  Operation *place = nullptr; // after those that were moved
+  for (Operation *op : scalarArithmetic(loop.getBody())) {
+    if (place)
+      op->moveAfter(place);
+    else
+      op->moveBefore(&loop.getBody()->front());
+    place = op;
+  }
 }
 
 unsigned groupOf(AffineAnalysis &affine, const ProducerLoad &load, ArrayRef<ProducerLoad> others,
