@@ -98,7 +98,7 @@ private:
   std::vector<size_t> rank() {
     PlanRanking ranking = rankByPlans(source, candidates, options, multiprocessors);
     for (size_t i = 0; i < candidates.size(); ++i) {
-      result.measurements[i].prediction = ranking.predictions[i];
+      result.measurements[i].prediction = ranking.planned[i];
       if (ranking.refused[i])
         noteFailure(i, *ranking.refused[i]);
     }

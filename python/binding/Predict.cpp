@@ -9,6 +9,7 @@
 #include "LaunchGrid.h"
 #include "pantile/Request.h"
 #include "pantile/Runtime.h"
+#include "pantile/Tuner.h"
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
@@ -17,12 +18,6 @@ namespace pantile::python {
 namespace {
 
 using Variants = std::vector<std::pair<int, int>>; // warps, stages
-
-/// A prediction, and the plan that it was made from; empty if made from the tile IR alone.
-struct Prediction {
-  LaunchPrediction found;
-  std::string plan;
-};
 
 LaunchShape shapeOf(const Call &call, const Specialization &specialization, py::handle grid,
                     int multiprocessors) {
@@ -54,23 +49,25 @@ Kernel runPasses(const Program &program, const Specialization &specialization,
 }
 
 /// Predicts from what the passes plan.
-Prediction predict(const std::shared_ptr<Program> &program, const Specialization &specialization,
-                   const Options &options, const Call &call, py::handle grid, int multiprocessors) {
+PredictedCandidate predict(const std::shared_ptr<Program> &program,
+                           const Specialization &specialization, const Options &options,
+                           const Call &call, py::handle grid, int multiprocessors) {
   const LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
   const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Plan);
   return {kernel->predictions.front(), std::string(kernel.plan())};
 }
 
 /// Predicts from the tile IR alone, for each of `variants`.
-std::vector<Prediction> predictTiles(const std::shared_ptr<Program> &program,
-                                     const Specialization &specialization, const Options &options,
-                                     const Call &call, py::handle grid, int multiprocessors,
-                                     const Variants &variants) {
+std::vector<PredictedCandidate> predictTiles(const std::shared_ptr<Program> &program,
+                                             const Specialization &specialization,
+                                             const Options &options, const Call &call,
+                                             py::handle grid, int multiprocessors,
+                                             const Variants &variants) {
   LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
   for (const auto &[warps, stages] : variants)
     shape.variants.push_back({.numWarps = warps, .numStages = stages});
   const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Tile);
-  std::vector<Prediction> predictions;
+  std::vector<PredictedCandidate> predictions;
   for (const LaunchPrediction &found : kernel->predictions)
     predictions.push_back({found, {}});
   return predictions;
@@ -79,15 +76,16 @@ std::vector<Prediction> predictTiles(const std::shared_ptr<Program> &program,
 } // namespace
 
 void bindPredict(py::module_ &module) {
-  py::class_<Prediction>(module, "Prediction")
-      .def_property_readonly("cycles", [](const Prediction &self) { return self.found.cycles; })
-      .def_property_readonly("unknown", [](const Prediction &self) { return self.found.unknown; })
+  using Bound = PredictedCandidate;
+  py::class_<Bound>(module, "Prediction")
+      .def_property_readonly("cycles", [](const Bound &self) { return self.prediction.cycles; })
+      .def_property_readonly("unknown", [](const Bound &self) { return self.prediction.unknown; })
       .def_property_readonly("ctas_per_sm",
-                             [](const Prediction &self) { return self.found.ctasPerSm; })
+                             [](const Bound &self) { return self.prediction.ctasPerSm; })
       .def_property_readonly("registers",
-                             [](const Prediction &self) { return self.found.registers; })
-      .def_property_readonly("spills", [](const Prediction &self) { return self.found.spills; })
-      .def_readonly("plan", &Prediction::plan);
+                             [](const Bound &self) { return self.prediction.registers; })
+      .def_property_readonly("spills", [](const Bound &self) { return self.prediction.spills; })
+      .def_readonly("plan", &Bound::plan);
   module.def("predict", &predict);
   module.def("predict_tiles", &predictTiles);
 }

@@ -1,4 +1,4 @@
-//===- Tune.h - the race of the tuner -----------------------------------------------------===//
+//===- Tune.h - the ranking and the race of the tuner -------------------------------------===//
 #pragma once
 #include <pybind11/pybind11.h>
 

@@ -62,6 +62,27 @@ using MeasureRuns = std::function<std::optional<std::vector<double>>(size_t numb
 PANTILE_API std::vector<std::vector<double>> race(size_t contestants, const MeasureRuns &measure,
                                                   double milliseconds = 50);
 
+/// A prediction of a candidate.
+struct PredictedCandidate {
+  LaunchPrediction prediction; ///< of its launch
+  std::string plan;            ///< that it was made from; empty: made from the tiles alone
+};
+/// Predicts the candidates of these numbers, in this order; none for one that cannot run.
+using PredictCandidates =
+    std::function<std::vector<std::optional<PredictedCandidate>>(const std::vector<size_t> &)>;
+/// Candidates by their predictions; all by number.
+struct CandidateRanking {
+  std::vector<size_t> order; ///< those that can run as far as is known, from the best on
+  std::vector<std::optional<LaunchPrediction>> planned; ///< of those whose plan was predicted
+  std::string unknown; ///< why nothing was predicted: the order is the given one
+};
+/// Ranks as many candidates as there are `tiles`, a text for each that is the same where two differ
+/// in warps and stages only. `byTiles` predicts all of them, where they are many; `byPlans` then
+/// those that look best: `keep` of them, and 64 at least.
+PANTILE_API CandidateRanking rankCandidates(const std::vector<std::string> &tiles,
+                                            const PredictCandidates &byTiles,
+                                            const PredictCandidates &byPlans, size_t keep);
+
 /// The time of a candidate, or why it has none.
 struct TuneMeasurement {
   double milliseconds = std::numeric_limits<double>::infinity(); ///< median of a run

@@ -2,13 +2,12 @@
 
 Two steps: an estimate from the tiles of each configuration, which takes the front end and a
 millisecond; then, for the best of these, the plan of the passes. Neither makes code. Both are the
-compiler's (`pantile/Prediction.h`), and no rule is specific to one kind of kernel.
+compiler's (`pantile/Prediction.h`), as is the order that follows (`rankCandidates` of
+`pantile/Tuner.h`), and no rule is specific to one kind of kernel.
 """
 
 import functools
-import itertools
 import warnings
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from .errors import CompilationError, InternalError, OutOfResources
@@ -20,8 +19,6 @@ from .tuning import Progress, _cores
 # What rules a configuration out. Where all are, the first of these is the caller's.
 _REFUSALS = (CompilationError, OutOfResources, InternalError)
 
-_PLANNED = 64  # configurations that the passes run for; all that are kept, if these are more
-_OF_A_TILE = 3  # configurations with the same parameters, before others follow
 _OF_VARIANTS = {"num_warps", "num_stages"}  # options that tiles do not depend on
 
 
@@ -57,60 +54,32 @@ def rank(tuner, configs, named, grid):
     try:
         with ThreadPoolExecutor(min(_cores(), len(configs))) as pool:
             predictor = Predictor(tuner.fn, named, grid, pool, progress)
-            return _rank(predictor, configs, max(_PLANNED, tuner.keep))
+            return _rank(predictor, configs, tuner.keep)
     except _NotPredictable as error:
         return Ranking(configs, unknown=str(error))
     finally:
         progress.close()
 
 
-def _rank(predictor, configs, count):
-    """Plan `count` of `configs`, those that look best by their tiles."""
-    unknown = ""
-    if len(configs) > count:
-        outlines = predictor.of_tiles(configs)
-        configs = sorted(outlines, key=lambda config: _place(outlines[config]))
-        unknown = _unknown_of(outlines)
+def _rank(predictor, configs, keep):
+    from .. import _pantile
+
     planned = {}
-    rest = iter(configs)
-    # What does not fit makes room for the next.
-    while batch := list(itertools.islice(rest, count - len(planned))):
-        planned.update(predictor.of_plans(batch))
-    if not planned:
+
+    def by_tiles(numbers):
+        found = predictor.of_tiles([configs[number] for number in numbers])
+        return [found.get(configs[number]) for number in numbers]
+
+    def by_plans(numbers):
+        found = predictor.of_plans([configs[number] for number in numbers])
+        planned.update(found)
+        return [found.get(configs[number]) for number in numbers]
+
+    tiles = [repr(config.kwargs) for config in configs]
+    order, unknown = _pantile.rank_candidates(tiles, by_tiles, by_plans, keep)
+    if not order:
         raise next(iter(predictor.refused.values()))
-    unknown = unknown or _unknown_of(planned)
-    return Ranking([*_order(planned), *rest], planned, predictor.refused, unknown)
-
-
-def _place(prediction):
-    """Where a configuration stands: what can be predicted and is not spilled first."""
-    return (prediction.spills, bool(prediction.unknown), prediction.cycles)
-
-
-def _unknown_of(predictions):
-    """Why nothing is predicted; "" if anything is."""
-    why = [prediction.unknown for prediction in predictions.values()]
-    return why[0] if why and all(why) else ""
-
-
-def _order(planned):
-    """The configurations from the best on.
-
-    At most three with the same parameters come before others, so that the kept ones have several
-    tiles: the model compares warps and stages less well than tiles. Of those with the same plan as
-    well, such as where more stages are requested than fit, only the first counts.
-    """
-    order = sorted(planned, key=lambda config: _place(planned[config]))
-    plans, of_tile, later = set(), Counter(), set()
-    for config in order:
-        tile, prediction = repr(config.kwargs), planned[config]
-        if prediction.unknown:
-            continue
-        if (tile, prediction.plan) in plans or of_tile[tile] == _OF_A_TILE:
-            later.add(config)
-        of_tile[tile] += config not in later
-        plans.add((tile, prediction.plan))
-    return sorted(order, key=lambda config: (*_place(planned[config])[:2], config in later))
+    return Ranking([configs[number] for number in order], planned, predictor.refused, unknown)
 
 
 class _NotPredictable(Exception):
@@ -141,7 +110,7 @@ class Predictor:
         return found
 
     def of_tiles(self, configs):
-        """The same by the tiles alone, which warps and stages do not change: in the order of `configs`."""
+        """Return the same by the tiles alone, which warps and stages do not change."""
         from .. import _pantile
 
         groups = self._groups(configs)
@@ -156,7 +125,7 @@ class Predictor:
         found = {}
         for group, future in zip(groups, futures):
             found.update(self._result(group, future))
-        return {config: found[config] for config in configs if config in found}
+        return found
 
     def _result(self, group, future, many=list):
         try:

@@ -321,42 +321,6 @@ def test_warmup_compiles_what_is_kept(device):
     assert len(kernels) == 2 and all(kernel.asm["cubin"] for kernel in kernels)
 
 
-class Predicted:
-    """A prediction that is made up."""
-
-    def __init__(self, cycles, plan="", spills=False, unknown=""):
-        self.cycles, self.plan, self.spills, self.unknown = cycles, plan, spills, unknown
-
-
-def ordered(*predictions):
-    """The order of configurations of two tiles, by their numbers."""
-    from pantile.runtime.plan_ranking import _order
-
-    configs = [triton.Config({"T": t}, num_stages=i) for i, (t, _) in enumerate(predictions)]
-    planned = dict(zip(configs, (prediction for _, prediction in predictions)))
-    return [configs.index(config) for config in _order(planned)]
-
-
-def test_what_is_spilled_comes_last():
-    spilled, best = Predicted(1, "a", spills=True), Predicted(2, "b")
-    same, unknown = Predicted(2, "b"), Predicted(0, "c", unknown="a loop")
-    assert ordered((0, spilled), (0, best), (0, same), (1, unknown)) == [1, 2, 3, 0]
-
-
-def test_of_one_plan_the_first_counts():
-    assert ordered(*[(0, Predicted(5, "a"))] * 2, (1, Predicted(7, "a"))) == [0, 2, 1]
-
-
-def test_other_tiles_have_their_turn():
-    many = [(0, Predicted(i, str(i))) for i in range(5)]
-    assert ordered(*many, (1, Predicted(9, ""))) == [0, 1, 2, 5, 3, 4]
-
-
-def test_what_is_unknown_keeps_its_order():
-    unknown = [(i % 2, Predicted(0, "", unknown="a loop")) for i in range(9)]
-    assert ordered(*unknown) == list(range(9))
-
-
 def test_what_was_kept_is_stored_for_the_space(device, monkeypatch, tmp_path):
     """Another process predicts nothing; another space, number or grid is another question."""
     from pantile.runtime import plan_ranking
