@@ -101,12 +101,10 @@ PlanRanking rankByPlans(const TuneSource &source, const std::vector<TuneCandidat
   std::vector<std::string> tiles;
   for (const TuneCandidate &candidate : candidates)
     tiles.push_back(bytesOf(candidate.definitions));
-  PlanRanking ranking{rankCandidates(
+  CandidateRanking ranking = rankCandidates(
       tiles, [&](const std::vector<size_t> &numbers) { return predictor.byTiles(numbers); },
-      [&](const std::vector<size_t> &numbers) { return predictor.byPlans(numbers); },
-      options.keep)};
-  ranking.refused = predictor.takeRefused();
-  return ranking;
+      [&](const std::vector<size_t> &numbers) { return predictor.byPlans(numbers); }, options.keep);
+  return {std::move(ranking), predictor.takeRefused()};
 }
 
 } // namespace pantile

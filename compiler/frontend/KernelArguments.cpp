@@ -1,10 +1,12 @@
 //===- KernelArguments.cpp - a kernel's arguments from texts ------------------------------===//
 // Needs: parameters as kernelParameters() gives them.
-// Gives: parseConstant, parseDefinitions, specialize and unusedDefinitions of pantile/Request.h;
-//        an error names the parameter.
+// Gives: parseConstant, evaluateExpression, parseDefinitions, specialize and unusedDefinitions of
+//        pantile/Request.h; an error names the parameter.
 // How:   split the signature at commas; match names first, then fill the rest from the left.
 //===-----------------------------------------------------------------------------------===//
 #include "frontend/LanguageModules.h"
+#include "frontend/ModuleConstants.h"
+#include "frontend/Parser.h"
 #include "pantile/Request.h"
 #include <algorithm>
 #include <charconv>
@@ -167,6 +169,26 @@ ConstValue parseConstant(std::string_view text) {
     return *type;
   bool quoted = text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
   return std::string(quoted ? text.substr(1, text.size() - 2) : text);
+}
+
+Result<ConstValue> evaluateExpression(std::string_view text, const Definitions &names) {
+  SourceManager sources;
+  DiagnosticEngine diagnostics(sources);
+  const BufferId buffer = sources.addBuffer("expression", std::string(text));
+  const ast::ExprPtr parsed = parseExpression(sources, buffer, diagnostics);
+  if (!parsed)
+    return usage("`" + std::string(text) + "`: " + diagnostics.toError().message);
+  auto lookup = [&](std::string_view name) -> std::optional<ConstValue> {
+    if (auto it = names.find(std::string(name)); it != names.end())
+      return it->second;
+    const bool isOfTriton = name == "cdiv" || name == "next_power_of_2";
+    return isOfTriton ? std::optional(BuiltinRef{"triton." + std::string(name)}) : std::nullopt;
+  };
+  std::string why;
+  std::optional<ConstValue> value = evaluateConstant(*parsed, lookup, &why);
+  if (value)
+    return std::move(*value);
+  return usage("`" + std::string(text) + "`: " + (why.empty() ? "it has no value" : why));
 }
 
 Result<Definitions> parseDefinitions(const std::vector<std::string> &definitions) {

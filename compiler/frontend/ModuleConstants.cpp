@@ -42,7 +42,10 @@ std::optional<double> asNumber(const ConstValue &value) {
 }
 
 /// None of an integer that 64 bits do not hold.
-MaybeValue asConstant(const std::optional<Number> &number) {
+MaybeValue asConstant(const FoldedNumber &folded, std::string *why = nullptr) {
+  const std::optional<Number> &number = folded.value;
+  if (why && why->empty())
+    *why = folded.error;
   if (!number)
     return std::nullopt;
   if (const bool *b = std::get_if<bool>(&*number))
@@ -58,7 +61,7 @@ MaybeValue asConstant(const std::optional<Number> &number) {
 
 //===- Operators ------------------------------------------------------------------------===//
 
-MaybeValue unary(UnaryOp op, const ConstValue &value) {
+MaybeValue unary(UnaryOp op, const ConstValue &value, std::string *why) {
   if (op == UnaryOp::Not) {
     const auto truth = truthOf(value);
     return truth ? MaybeValue(!*truth) : std::nullopt;
@@ -66,7 +69,7 @@ MaybeValue unary(UnaryOp op, const ConstValue &value) {
   if (const auto *c = std::get_if<std::complex<double>>(&value))
     return foldComplex(op, *c);
   const auto number = numberOf(value);
-  return number ? asConstant(foldNumber(op, *number).value) : std::nullopt;
+  return number ? asConstant(foldNumber(op, *number), why) : std::nullopt;
 }
 
 bool sameValue(const ConstValue &lhs, const ConstValue &rhs) {
@@ -154,23 +157,25 @@ MaybeValue callOfOne(llvm::StringRef function, const ConstValue &value) {
 
 /// Python's own functions, under names that the module has not given another meaning, and those of
 /// math and triton.
-MaybeValue callFunction(llvm::StringRef function, const std::vector<ConstValue> &args) {
+MaybeValue callFunction(llvm::StringRef function, const std::vector<ConstValue> &args,
+                        std::string *why) {
   const auto *tuple = args.size() == 1 ? std::get_if<TuplePtr>(&args[0]) : nullptr;
   if (tuple && (function == "min" || function == "max"))
-    return callFunction(function, (*tuple)->elements);
+    return callFunction(function, (*tuple)->elements, why);
   if (function == "min" || function == "max")
     if (const MaybeValue text = extremeText(function, args))
       return text;
   if (const auto numbers = numbersOf(args))
-    return asConstant(foldCall(function, *numbers).value);
+    return asConstant(foldCall(function, *numbers), why);
   return args.size() == 1 ? callOfOne(function, args[0]) : std::nullopt;
 }
 
-MaybeValue callBuiltin(llvm::StringRef name, const std::vector<ConstValue> &args) {
+MaybeValue callBuiltin(llvm::StringRef name, const std::vector<ConstValue> &args,
+                       std::string *why) {
   if (name == "constexpr" && args.size() == 1)
     return args[0];
-  return name.contains('.') ? callFunction(name, args)
-         : name == "cdiv"   ? callFunction("triton.cdiv", args)
+  return name.contains('.') ? callFunction(name, args, why)
+         : name == "cdiv"   ? callFunction("triton.cdiv", args, why)
                             : std::nullopt;
 }
 
@@ -178,19 +183,24 @@ MaybeValue callBuiltin(llvm::StringRef name, const std::vector<ConstValue> &args
 
 class Evaluator {
 public:
-  explicit Evaluator(NameLookup lookup) : lookup(lookup) {}
+  Evaluator(NameLookup lookup, std::string *why) : lookup(lookup), why(why) {}
 
   MaybeValue evaluate(const Expr &expr) {
     return llvm::TypeSwitch<const Expr *, MaybeValue>(&expr)
-        .Case([&](const Name *e) { return lookup(e->id); })
+        .Case([&](const Name *e) {
+          MaybeValue value = lookup(e->id);
+          if (!value && why && why->empty())
+            *why = "`" + e->id + "` has no value";
+          return value;
+        })
         .Case([&](const Constant *e) { return literal(e->value); })
         .Case([&](const Unary *e) {
           const MaybeValue operand = evaluate(*e->operand);
-          return operand ? unary(e->op, *operand) : std::nullopt;
+          return operand ? unary(e->op, *operand, why) : std::nullopt;
         })
         .Case([&](const Binary *e) {
           const MaybeValue lhs = evaluate(*e->lhs), rhs = evaluate(*e->rhs);
-          return lhs && rhs ? evaluateBinary(e->op, *lhs, *rhs) : std::nullopt;
+          return lhs && rhs ? evaluateBinary(e->op, *lhs, *rhs, why) : std::nullopt;
         })
         .Case([&](const BoolOp *e) { return logical(*e); })
         .Case([&](const Compare *e) { return chain(*e); })
@@ -265,13 +275,12 @@ private:
     }
     if (!node.keywords.empty())
       return std::nullopt;
-    const MaybeValue callee = evaluate(*node.callee);
-    if (!callee) {
-      const auto *name = llvm::dyn_cast<Name>(node.callee.get());
-      return name ? callFunction(name->id, args) : std::nullopt;
-    }
+    const auto *name = llvm::dyn_cast<Name>(node.callee.get());
+    const MaybeValue callee = name ? lookup(name->id) : evaluate(*node.callee);
+    if (!callee)
+      return name ? callFunction(name->id, args, why) : std::nullopt;
     const auto *builtin = std::get_if<BuiltinRef>(&*callee);
-    return builtin ? callBuiltin(builtin->name, args) : std::nullopt;
+    return builtin ? callBuiltin(builtin->name, args, why) : std::nullopt;
   }
 
   MaybeValue attribute(const Attribute &node) {
@@ -309,6 +318,7 @@ private:
   }
 
   NameLookup lookup;
+  std::string *const why;
 };
 
 } // namespace
@@ -325,10 +335,10 @@ std::optional<bool> truthOf(const ConstValue &value) {
   return std::nullopt;
 }
 
-std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs,
-                                         const ConstValue &rhs) {
+std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs, const ConstValue &rhs,
+                                         std::string *why) {
   if (const auto a = numberOf(lhs), b = numberOf(rhs); a && b)
-    return asConstant(foldNumbers(op, *a, *b).value);
+    return asConstant(foldNumbers(op, *a, *b), why);
   if (complexOf(lhs) && complexOf(rhs))
     return foldComplex(op, *complexOf(lhs), *complexOf(rhs));
   if (op != BinaryOp::Add)
@@ -345,8 +355,8 @@ std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs,
   return TuplePtr(std::move(joined));
 }
 
-std::optional<ConstValue> evaluateConstant(const Expr &expr, NameLookup lookup) {
-  return Evaluator(lookup).evaluate(expr);
+std::optional<ConstValue> evaluateConstant(const Expr &expr, NameLookup lookup, std::string *why) {
+  return Evaluator(lookup, why).evaluate(expr);
 }
 
 } // namespace pantile

@@ -13,9 +13,11 @@ namespace pantile {
 
 using NameLookup = llvm::function_ref<std::optional<ConstValue>(std::string_view name)>;
 
-std::optional<ConstValue> evaluateConstant(const ast::Expr &expr, NameLookup lookup);
+/// Where there is none, an empty `why` becomes the reason, as far as there is a simple one.
+std::optional<ConstValue> evaluateConstant(const ast::Expr &expr, NameLookup lookup,
+                                           std::string *why = nullptr);
 std::optional<ConstValue> evaluateBinary(ast::BinaryOp op, const ConstValue &lhs,
-                                         const ConstValue &rhs);
+                                         const ConstValue &rhs, std::string *why = nullptr);
 
 /// The truth of a number, string, tuple or None; nothing for other values.
 std::optional<bool> truthOf(const ConstValue &value);

@@ -8,6 +8,7 @@
 #include "frontend/ModuleConstants.h"
 #include "frontend/Parser.h"
 #include "pantile/Compiler.h"
+#include "pantile/Request.h"
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -47,21 +48,14 @@ ArgSpec constantSpec(ConstValue value) {
   return spec;
 }
 
-/// "128", "-1.5", "true", "None", "'text'".
+/// "128", "-1.5", "true", "None" or "none", "'text'".
 std::optional<ConstValue> parseLiteral(StringRef text) {
-  int64_t integer;
-  double real;
-  if (!text.getAsInteger(0, integer))
-    return ConstValue(integer);
-  if (!text.getAsDouble(real))
-    return ConstValue(real);
-  if (text.equals_insensitive("true") || text.equals_insensitive("false"))
-    return ConstValue(text.equals_insensitive("true"));
   if (text.equals_insensitive("none"))
-    return ConstValue(std::monostate());
-  bool isQuoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
-                  text.back() == text.front();
-  return isQuoted ? std::optional(ConstValue(text.drop_front().drop_back().str())) : std::nullopt;
+    return ConstValue();
+  ConstValue value = parseConstant(std::string_view(text.data(), text.size()));
+  const bool isText = std::holds_alternative<std::string>(value);
+  const bool isBare = isText && !text.starts_with("'") && !text.starts_with("\"");
+  return isBare || std::holds_alternative<DTypeName>(value) ? std::nullopt : std::optional(value);
 }
 
 /// "(i32, *fp16:16, (8,))": the types of the elements.

@@ -6,7 +6,6 @@
 //        tuner measures the time, on fresh copies.
 //===-----------------------------------------------------------------------------------===//
 #include "Commands.h"
-#include "GridExpression.h"
 #include "HostArray.h"
 #include "KernelFlags.h"
 #include "pantile/Tuner.h"
@@ -167,23 +166,34 @@ std::vector<LaunchArg> launchArguments(const std::vector<ParameterInfo> &paramet
   return result;
 }
 
-std::map<std::string, int64_t> gridNames(const Arguments &arguments,
-                                         const std::vector<ParameterInfo> &parameters,
-                                         const Definitions &definitions) {
-  std::map<std::string, int64_t> names;
-  auto define = [&](const std::string &name, const ConstValue &value) {
-    if (auto *integer = std::get_if<int64_t>(&value))
-      names[name] = *integer;
-  };
+/// The extents of `text`, up to three, from the numbers among parameters and constants.
+Result<Grid> gridOf(const std::string &text, const Arguments &arguments,
+                    const std::vector<ParameterInfo> &parameters, const Definitions &definitions) {
+  Definitions names = definitions;
   for (const ParameterInfo &parameter : parameters)
     if (parameter.hasDefault)
-      define(parameter.name, parameter.defaultValue);
-  for (const auto &[name, value] : definitions)
-    define(name, value);
+      names.emplace(parameter.name, parameter.defaultValue);
   for (const Argument &argument : arguments.list)
     if (!argument.array && argument.value.kind == LaunchArg::Kind::Int)
       names[argument.name] = argument.value.integer;
-  return names;
+  Result<ConstValue> value = evaluateExpression(text, names);
+  if (!value)
+    return makeError(ErrorKind::Launch, "grid " + value.error().message);
+  const auto *tuple = std::get_if<std::shared_ptr<const ConstTuple>>(&*value);
+  const std::vector<ConstValue> extents = tuple ? (*tuple)->elements : std::vector{*value};
+  Grid grid = {1, 1, 1};
+  if (extents.empty() || extents.size() > grid.size())
+    return makeError(ErrorKind::Launch, "grid `" + text + "` has " +
+                                            std::to_string(extents.size()) +
+                                            " extents, and not one to three");
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const auto *extent = std::get_if<int64_t>(&extents[i]);
+    if (!extent)
+      return makeError(ErrorKind::Launch, "grid `" + text + "`: extent " + std::to_string(i) +
+                                              " is no integer; `//` divides integers");
+    grid[i] = *extent;
+  }
+  return grid;
 }
 
 /// What a launch changed: mean, deviation and range of the finite numbers, and how many are not.
@@ -272,7 +282,7 @@ ExitStatus runKernel(RunLine &line, const std::string &text) {
   Result<std::vector<ParameterInfo>> parameters = kernelParameters(made->program);
   if (!parameters)
     return fail(parameters.error(), CompileFailure);
-  Result<Grid> grid = evaluateGrid(line.grid, gridNames(arguments, *parameters, *definitions));
+  Result<Grid> grid = gridOf(line.grid, arguments, *parameters, *definitions);
   if (!grid)
     return fail(grid.error(), UsageFailure);
   Result<Kernel> kernel =
@@ -308,7 +318,7 @@ void describe(CLI::App &app, RunLine &line) {
                  "bf16@FILE.npy, or an array `HOW:type[extents]` with HOW one of random, zeros, "
                  "ones, arange")
       ->allow_extra_args(false);
-  app.add_option("--grid", line.grid, "up to three expressions: \"cdiv(n, BLOCK), 4\"")
+  app.add_option("--grid", line.grid, "up to three expressions of Python: \"cdiv(n, BLOCK), 4\"")
       ->capture_default_str();
   app.add_option("--out", line.outputs, "NAME=FILE.npy: write an array after the launch")
       ->allow_extra_args(false);

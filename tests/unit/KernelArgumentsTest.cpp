@@ -37,6 +37,27 @@ TEST(ParseConstant, KnowsTheTypesOfTheLanguage) {
   EXPECT_EQ(parseConstant(""), ConstValue(std::string()));
 }
 
+TEST(EvaluateExpression, CountsAsPythonDoes) {
+  const Definitions names = {{"n", int64_t(-7)}, {"BLOCK", int64_t(4)}, {"x", 0.5}};
+  auto valueOf = [&](std::string_view text) { return *evaluateExpression(text, names); };
+  EXPECT_EQ(valueOf("n // 2"), ConstValue(int64_t(-4)));
+  EXPECT_EQ(valueOf("n % BLOCK"), ConstValue(int64_t(1)));
+  EXPECT_EQ(valueOf("2 / BLOCK"), ConstValue(0.5));
+  EXPECT_EQ(valueOf("cdiv(9, BLOCK) if n < 0 else m"), ConstValue(int64_t(3)));
+  EXPECT_EQ(valueOf("next_power_of_2(5) + min(n, BLOCK, 2)"), ConstValue(int64_t(1)));
+  EXPECT_EQ(valueOf("1 < BLOCK <= 4"), ConstValue(true));
+  const auto tuple = std::get<std::shared_ptr<const ConstTuple>>(valueOf("n, x"));
+  EXPECT_EQ(tuple->elements, std::vector<ConstValue>({int64_t(-7), 0.5}));
+}
+
+TEST(EvaluateExpression, SaysWhatHasNoValue) {
+  auto errorOf = [](std::string_view text) { return evaluateExpression(text, {}).error().message; };
+  EXPECT_EQ(errorOf("1 // 0 + m"), "`1 // 0 + m`: division by zero");
+  EXPECT_EQ(errorOf("max(1, m)"), "`max(1, m)`: `m` has no value");
+  EXPECT_EQ(errorOf("f(1)"), "`f(1)`: it has no value");
+  EXPECT_THAT(errorOf("(1"), HasSubstr("never closed"));
+}
+
 TEST(ParseDefinitions, RefusesWhatIsNoDefinition) {
   EXPECT_THAT(parseDefinitions({"BLOCK"}).error().message, HasSubstr("`-D BLOCK`"));
   EXPECT_THAT(parseDefinitions({"=3"}).error().message, HasSubstr("`-D =3`"));

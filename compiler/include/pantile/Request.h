@@ -58,6 +58,11 @@ PANTILE_API std::optional<Stage> stageNamed(std::string_view name);
 /// string.
 PANTILE_API ConstValue parseConstant(std::string_view text);
 
+/// Evaluates `text`, an expression of Python such as "cdiv(n, BLOCK), 4", where `names` have values:
+/// operators, comparisons, tuples and Python's functions on numbers, with `cdiv` and
+/// `next_power_of_2`. An Error of kind Launch says what has no value.
+PANTILE_API Result<ConstValue> evaluateExpression(std::string_view text, const Definitions &names);
+
 /// Parses every `NAME=value` of `definitions`; an Error of kind Launch for any other text.
 PANTILE_API Result<Definitions> parseDefinitions(const std::vector<std::string> &definitions);
 

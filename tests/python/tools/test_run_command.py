@@ -84,7 +84,7 @@ def test_random_numbers_are_rounded_to_nearest_even(folder):
 def test_grids_and_shapes(folder):
     text = pantilec(
         *("run", "k.py", "--kernel", "places", "--arg", "out_ptr=zeros:i32[4, 3, 5]"),
-        *("--grid", "min(7, 10 // 2), (2 + 4) / 2, max(4, 3 % 2)", "--out", "out_ptr=out.npy"),
+        *("--grid", "min(7, 10 // 2), (2 + 4) // 2, max(4, 3 % 2)", "--out", "out_ptr=out.npy"),
         *("--device", "cpu", "--time-ms", "1"),
         cwd=folder,
     )
@@ -102,9 +102,11 @@ def test_grids_and_shapes(folder):
         (["--arg", "out_ptr=@none.npy"], "cannot read `none.npy`"),
         (["--arg", "out_ptr=@k.py"], "`k.py` is no .npy file"),
         (["--arg", "out_ptr"], "expected `--arg NAME=value`"),
-        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "n"], "`n` is no integer argument"),
-        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "1 2"], "`2` is left over"),
-        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "1 // 0"], "division by 0"),
+        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "n"], "`n` has no value"),
+        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "1 2"], "grid `1 2`:"),
+        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "1 // 0"], "division by zero"),
+        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "4 / 2"], "extent 0 is no integer"),
+        (["--arg", "out_ptr=zeros:i32[1]", "--grid", "1, 2, 3, 4"], "has 4 extents"),
         (["--arg", "out_ptr=zeros:i32[1]", "--out", "x=y"], "with the name of an array"),
         ([], "the signature has no type for parameter `out_ptr`"),
     ],
