@@ -1,4 +1,4 @@
-"""The GEMMs that the tests run: as in the tutorial, bare, masked, batched; and a tile of one."""
+"""The GEMMs that the tests run: bare, masked, batched; and a tile of one."""
 
 import pantile as triton
 import pantile.language as tl
@@ -21,19 +21,13 @@ def bare_matmul(
     BLOCK_SIZE_M: tl.constexpr,
     BLOCK_SIZE_N: tl.constexpr,
     BLOCK_SIZE_K: tl.constexpr,
-    GROUP_SIZE_M: tl.constexpr,
-    ACTIVATION: tl.constexpr = "",
+    ACTIVATION: tl.constexpr = None,
 ):
-    """Loads without mask and without wrapping: in bounds only where the tiles divide M, N and K."""
-    pid = tl.program_id(axis=0)
-    num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)
-    num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)
-    num_pid_in_group = GROUP_SIZE_M * num_pid_n
-    group_id = pid // num_pid_in_group
-    first_pid_m = group_id * GROUP_SIZE_M
-    group_size_m = min(num_pid_m - first_pid_m, GROUP_SIZE_M)
-    pid_m = first_pid_m + (pid % num_pid_in_group) % group_size_m
-    pid_n = (pid % num_pid_in_group) // group_size_m
+    """Loads without mask and without wrapping: in bounds only where the tiles divide M, N and K.
+
+    ACTIVATION is a function of a tile, or None.
+    """
+    pid_m, pid_n = tl.program_id(0), tl.program_id(1)
     offs_am = pid_m * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
     offs_bn = pid_n * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
     offs_k = tl.arange(0, BLOCK_SIZE_K)
@@ -46,8 +40,8 @@ def bare_matmul(
         accumulator += tl.dot(a, b)
         a_ptrs += BLOCK_SIZE_K * stride_ak
         b_ptrs += BLOCK_SIZE_K * stride_bk
-    if ACTIVATION == "leaky_relu":
-        accumulator = leaky_relu(accumulator)
+    if ACTIVATION is not None:
+        accumulator = ACTIVATION(accumulator)
     c = accumulator.to(tl.float16)
     offs_cm = pid_m * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
     offs_cn = pid_n * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)

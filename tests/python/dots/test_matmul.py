@@ -8,7 +8,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import check_product, random
-from matmul_kernels import bare_matmul, masked_matmul
+from matmul_kernels import bare_matmul, leaky_relu, masked_matmul
 
 CONFIGS = [
     (128, 256, 32, 3, 8),
@@ -24,15 +24,12 @@ CONFIGS = [
 ]
 
 
-def run_bare(device, a, b, config, activation="", on_device=None):
+def run_bare(device, a, b, config, activation=None, on_device=None):
     m, n, k, stages, warps = config
     (M, K), N = a.shape, b.shape[1]
     da, db = on_device or (device.to(a), device.to(b))
     out = device.output((M, N), "fp16")
-    grid = lambda meta: (
-        triton.cdiv(M, meta["BLOCK_SIZE_M"]) * triton.cdiv(N, meta["BLOCK_SIZE_N"]),
-    )
-    bare_matmul[grid](
+    bare_matmul[triton.cdiv(M, m), triton.cdiv(N, n)](
         da,
         db,
         out.array,
@@ -45,7 +42,6 @@ def run_bare(device, a, b, config, activation="", on_device=None):
         BLOCK_SIZE_M=m,
         BLOCK_SIZE_N=n,
         BLOCK_SIZE_K=k,
-        GROUP_SIZE_M=8,
         ACTIVATION=activation,
         num_stages=stages,
         num_warps=warps,
@@ -103,7 +99,7 @@ def test_many_iterations_of_a_circular_buffer(device, config):
 def test_fused_activation(device):
     a, b = random((128, 64), "fp16", 5), random((64, 128), "fp16", 6)
     leaky = lambda x: np.where(x >= 0, x, 0.01 * x)
-    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), "leaky_relu"), a, b, leaky)
+    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), leaky_relu), a, b, leaky)
 
 
 @pytest.mark.parametrize("transposed", ["a", "b", "ab"])
