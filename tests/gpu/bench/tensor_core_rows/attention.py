@@ -22,9 +22,15 @@ TILES = {
     256: [(128, 64, 8, 2), (64, 64, 4, 2), (128, 32, 8, 3), (64, 32, 4, 3)],
 }
 ANY_EXTENT = {
-    64: [(192, 128, 12, 2), (128, 176, 8, 2)],
-    128: [(192, 128, 12, 2), (128, 176, 8, 2)],
+    64: [(192, 128, 12, 2), (128, 176, 8, 2), (128, 192, 8, 2), (192, 96, 12, 3)],
+    128: [(192, 128, 12, 2), (128, 176, 8, 2), (128, 160, 8, 2)],
     256: [(128, 80, 8, 2), (128, 96, 8, 2)],
+}
+# Tiles whose pairs of warp groups take turns; a choice that Pantile leaves to the tuner.
+IN_PAIRS = {
+    64: [(128, 128, 8, 2), (128, 128, 8, 3), (128, 64, 8, 3)],
+    128: [(128, 128, 8, 2), (128, 64, 8, 3)],
+    256: [],
 }
 LOG2E = 1.4426950408889634
 
@@ -32,6 +38,12 @@ LOG2E = 1.4426950408889634
 def tiles(shapes):
     """Configurations of (rows, columns, warps, stages)."""
     return [{"BLOCK_M": m, "BLOCK_N": n, "num_warps": w, "num_stages": s} for m, n, w, s in shapes]
+
+
+def own_tiles(dim, any_extent=True):
+    """Configurations that only Pantile runs."""
+    pairs = [{**config, "enabled_passes": "ping-pong-pairs"} for config in tiles(IN_PAIRS[dim])]
+    return pairs + tiles(ANY_EXTENT[dim] if any_extent else ())
 
 
 def strides(*tensors):
@@ -68,7 +80,7 @@ class Forward(Row):
             seen = min(window, length) - window * window / (2 * length)
         self.flops = 4 * self.batch * heads * length * seen * dim
         self.configs = tiles(TILES[dim])
-        self.own = tiles(() if causal or window else ANY_EXTENT[dim])
+        self.own = own_tiles(dim, any_extent=not window)
 
     def arrays(self):
         shape = (self.batch, self.heads, self.length, self.dim)
@@ -137,6 +149,7 @@ class TwoWidths(Row):
         seen = length * (0.5 if causal else 1.0)
         self.flops = 2 * self.batch * heads * length * seen * (width + extra + value)
         self.configs = tiles(TILES[128])
+        self.own = own_tiles(128, any_extent=False)  # the kernel has no masks for ends of rows
 
     def arrays(self):
         batch, heads, length = self.batch, self.heads, self.length
@@ -196,6 +209,7 @@ class Ragged(Row):
         seen = sum(n * n for n in self.LENGTHS) * (0.5 if causal else 1.0)
         self.flops = 4 * heads * dim * seen
         self.configs = tiles(TILES[dim])
+        self.own = own_tiles(dim)
 
     def arrays(self):
         starts = list(itertools.accumulate(self.LENGTHS, initial=0))
