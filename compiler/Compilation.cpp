@@ -50,7 +50,7 @@ std::string llvmText(const llvm::Module &module) {
   return text;
 }
 
-/// What ptxas says that the author of a kernel should know.
+/// What ptxas says that the author of a kernel needs.
 std::string notableLines(llvm::StringRef log) {
   std::string out;
   while (!log.empty()) {
@@ -299,7 +299,7 @@ Result<void> Compilation::optimizeTiles() {
   return {};
 }
 
-/// A pass that asks more of launches than the ABI gives, and is not known to, is a mistake of ours.
+/// A pass that requires more of launches than the ABI gives, and is not known to, is our mistake.
 Result<void> Compilation::keepAbi() {
   if (options.launchAbi == LaunchAbi::Full || observe.stopAfter < Stage::Mma)
     return {};
@@ -315,7 +315,7 @@ Result<void> Compilation::keepAbi() {
 
 /// What a kernel can go without, in the order in which that is tried: first what a launch of Triton has
 /// not, then what keeps operands and results in shared memory. Passes choose what fits by estimates;
-/// each row is for what they cannot know before AllocateShared has run
+/// each row is for what they have no access to before AllocateShared has run
 /// (docs/decisions/concessions-to-shared-memory.md).
 std::vector<Compilation::Concession> Compilation::concessions() {
   auto has = [&](auto isIt) {
@@ -348,8 +348,8 @@ std::vector<Compilation::Concession> Compilation::concessions() {
        Technique::Pipelining, &without.lastStage, true},
       {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",
        Technique::TensorCores, &without.fp32OnWgmma, has(isMmaOfFp32)},
-      {"results are stored from where dots leave them: what they would go through does not fit "
-       "into shared memory",
+      {"results of dots are stored in the accumulator's layout: scratch for another layout does "
+       "not fit into shared memory",
        Technique::GlobalMemory, &without.resultBuffers, true}};
 }
 

@@ -340,7 +340,7 @@ def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 def PingPong : Pass<"nv-ping-pong", "::mlir::ModuleOp"> {
-  let summary = "Issue the MMAs of consumer warp groups in turn (ping-pong)";
+  let summary = "Alternate the MMAs of consumer warp groups (ping-pong)";
   let description = [{
     So that one warp group multiplies while another computes elements. In loops of more than two MMAs that are issued together, such as attention's
     gradients, whose groups do not synchronise otherwise, and only if a producer fills the circular buffers. With the choice `ping-pong-pairs`, loops of

@@ -17,7 +17,7 @@ import pantile.language as tl
 # The last of the three parts is a smaller one.
 # LESS: warp = {{\[\[}}0, 512], [0, 1024]], warps = 3>
 
-# REPLICAS: remark: load keeps 4 of 6 warps busy: no extent of the tile is 3 times a power of two, or a little less
+# REPLICAS: remark: load uses 4 of 6 warps: no extent of the tile divides into 3 equal powers of two
 # REPLICAS: warp = {{\[\[}}0, 128], [0, 256], [0, 0]], warps = 6>
 
 # Warps 0 to 3, of which bit 7 of the thread is zero, store; a loop has nothing to do with it.

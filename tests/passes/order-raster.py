@@ -39,7 +39,7 @@ def write(c, acc, m, n, rows, columns):
     tl.store(c + along[:, None] * columns + across[None, :], acc.to(tl.float16), mask=mask)
 
 
-# SAID: [[@LINE+19]]:5: remark: programs are run in raster order (threadblock swizzle) with bands of 8, so that a wave reads the same rows and columns
+# SAID: [[@LINE+19]]:5: remark: programs are run in raster order (threadblock swizzle), in groups of 8 (as GROUP_M), so that a wave reads the same rows and columns
 # Producer and consumers visit programs in the same order. A band has 1024 rows, or columns.
 # AXES: nv.producer {
 # AXES: scf.for %[[PLACE:[a-z0-9]*]] =

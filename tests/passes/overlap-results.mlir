@@ -85,7 +85,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: the buffers have too few stages}}
+    // expected-remark @below {{the MMAs of the next iteration wait until the results of this one are read: the buffers have too few stages}}
     %out = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%i] : !two -> !stage
@@ -107,7 +107,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: its operands depend on results, or on what moves through scratch}}
+    // expected-remark @below {{the MMAs of the next iteration wait until the results of this one are read: its operands depend on results, or on values that go through scratch memory}}
     %out = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0) -> (i32) : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%at] : !circular -> !stage
@@ -139,7 +139,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    // expected-remark @below {{MMAs are not issued before the last result is read: the loop accesses memory other than by loads, or synchronises}}
+    // expected-remark @below {{the MMAs of the next iteration wait until the results of this one are read: the loop accesses memory other than by loads, or synchronises}}
     scf.for %i = %c0 to %n step %c1 : i32 {
       %ready = nv.select_stage %full[%i] : !barriers -> !barrier
       %left = nv.select_stage %a[%i] : !circular -> !stage

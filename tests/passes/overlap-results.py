@@ -37,9 +37,9 @@ import pantile.language as tl
 
 # APPLIED: remark: the MMAs of the next iteration are in flight while the results of this one are read
 
-# PRODUCER: remark: MMAs are not issued before the last result is read: no producer fills its buffers
-# STAGES: remark: MMAs are not issued before the last result is read: the buffers have too few stages
-# REGISTERS: remark: MMAs are not issued before the last result is read: a second result takes too many registers
+# PRODUCER: remark: the MMAs of the next iteration wait until the results of this one are read: no producer fills its buffers
+# STAGES: remark: the MMAs of the next iteration wait until the results of this one are read: the buffers have too few stages
+# REGISTERS: remark: the MMAs of the next iteration wait until the results of this one are read: a second result takes too many registers
 # PLAIN-NOT: nv.wgmma_wait 1
 
 

@@ -23,7 +23,7 @@ import pantile.language as tl
 # NONE-NOT: nv.ping_pong_wait
 # PTX: @%p{{[0-9]+}} barrier.cta.arrive.aligned %r{{[0-9]+}}, 256;
 # PTX: barrier.cta.sync.aligned %r{{[0-9]+}}, 256;
-# SAID: remark: warp groups issue their MMAs in turn (ping-pong)
+# SAID: remark: consumer warp groups alternate (ping-pong): one issues MMAs while another computes
 # SAID-NOT: serialized
 
 

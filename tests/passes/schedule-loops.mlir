@@ -8,7 +8,7 @@
 !offsets = tensor<64x64xi32, #load>
 !loaded = tensor<64x64xf16, #load>
 !tile = tensor<64x64xf32, #acc>
-// REMARK: remark: load is prefetched 2 iterations ahead into 3 buffers
+// REMARK: remark: load is prefetched 2 iterations ahead through a circular buffer of 3 stages
 // CHECK-LABEL: @prefetched
 // CHECK: %[[CHANNEL:.*]] = nv.channel via cp_async ahead 2 by 16 : <3 x
 // CHECK: scf.for

@@ -26,7 +26,7 @@ import pantile.language as tl
 # LARGE: registers = [128, 24, 160]
 # LARGE: nv.wgmma {{.*}} mma<wgmma, 64 x 128 x 16, warps = 12 x 1>
 
-# REPEATED: remark: 4 of 12 warps are replicas of others: neither rows nor columns of this dot are 3 times a power of two
+# REPEATED: remark: 4 of 12 warps repeat the work of others: to use all of them, M or N of this dot must be 3 times a power of two of instruction tiles
 # REPEATED: warp = {{\[\[}}16, 0], [32, 0], [64, 0], [0, 0]], warps = 12>
 
 # SYNC: remark: this dot runs on mma.sync m16n8k16, {{[36]}} x {{[12]}} warps; not on wgmma: wgmma needs warp groups of 4 warps

@@ -11,10 +11,10 @@ import pantile.language as tl
 
 # FEWER: remark: loads are prefetched one iteration less ahead: the buffers of all stages do not fit into shared memory
 # FEWER-NOT: results are stored from where
-# FEWER: remark: load is prefetched 6 iterations ahead into 7 buffers
+# FEWER: remark: load is prefetched 6 iterations ahead through a circular buffer of 7 stages
 # FEWER: shared_bytes = 229376
 # PLACE-NOT: remark: loads are prefetched one iteration less ahead
-# PLACE: remark: results are stored from where dots leave them: what they would go through does not fit into shared memory
+# PLACE: remark: results of dots are stored in the accumulator's layout: scratch for another layout does not fit into shared memory
 # PLACE-NOT: tile.convert_layout{{.*}}256x256xf32
 # PLACE: tile.store
 # NOT: error: out of resource: shared memory, Required: 524288, Hardware limit: 232448

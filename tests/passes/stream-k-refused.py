@@ -33,7 +33,7 @@ def write(c, acc, m, n, stride):
     tl.store(c + (m * B + within)[:, None] * stride + (n * B + within)[None, :], acc.to(tl.float16))
 
 
-# STANDS-ALONE: programs are not split over CTAs: the kernel is not persistent
+# STANDS-ALONE: stream-K does not apply: the kernel is not persistent
 # STANDS-ALONE-NOT: nv.store_partial
 @pantile.jit
 def matmul(a, b, c, stride):
@@ -45,7 +45,7 @@ def matmul(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# TWO-SUMS: programs are not split over CTAs: the kernel has 2 dots, not one
+# TWO-SUMS: stream-K does not apply: the kernel has 2 dots, not one
 # TWO-SUMS-NOT: nv.store_partial
 @pantile.jit
 def two_sums(a, b, c, stride):
@@ -59,7 +59,7 @@ def two_sums(a, b, c, stride):
     write(c, first * second, m, n, stride)
 
 
-# IN-A-LOOP: programs are not split over CTAs
+# IN-A-LOOP: stream-K does not apply
 # IN-A-LOOP-NOT: nv.store_partial
 @pantile.jit
 def in_a_loop(a, b, c, stride):
@@ -74,7 +74,7 @@ def in_a_loop(a, b, c, stride):
     write(c, total, m, n, stride)
 
 
-# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
+# BEGINS-ELSEWHERE: stream-K does not apply: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # BEGINS-ELSEWHERE-NOT: nv.store_partial
 @pantile.jit
 def begins_elsewhere(a, b, c, stride):
@@ -86,7 +86,7 @@ def begins_elsewhere(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
+# SCALES-ITS-SUM: stream-K does not apply: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # SCALES-ITS-SUM-NOT: nv.store_partial
 @pantile.jit
 def scales_its_sum(a, b, c, stride):
@@ -98,7 +98,7 @@ def scales_its_sum(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
+# GOES-FASTER: stream-K does not apply: a value that it carries is neither a sum that begins at zero nor grows by the same amount in each iteration
 # GOES-FASTER-NOT: nv.store_partial
 @pantile.jit
 def goes_faster(a, b, c, stride):
@@ -112,7 +112,7 @@ def goes_faster(a, b, c, stride):
     write(c, acc * scale, m, n, stride)
 
 
-# COUNTS: programs are not split over CTAs: more than its sum is used after it
+# COUNTS: stream-K does not apply: more than its sum is used after it
 # COUNTS-NOT: nv.store_partial
 @pantile.jit
 def counts(a, b, c, stride):
@@ -126,7 +126,7 @@ def counts(a, b, c, stride):
     write(c, acc * seen, m, n, stride)
 
 
-# KEEPS-AN-OPERAND: programs are not split over CTAs: what precedes it would be run more than once
+# KEEPS-AN-OPERAND: stream-K does not apply: operations before it have effects, and several CTAs would execute them
 # KEEPS-AN-OPERAND-NOT: nv.store_partial
 @pantile.jit
 def keeps_an_operand(a, b, c, stride):
@@ -139,7 +139,7 @@ def keeps_an_operand(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SUMS-IN-HALVES: programs are not split over CTAs: its sum is not of fp32
+# SUMS-IN-HALVES: stream-K does not apply: its sum is not of fp32
 # SUMS-IN-HALVES-NOT: nv.store_partial
 @pantile.jit
 def sums_in_halves(a, b, c, stride):
@@ -153,7 +153,7 @@ def sums_in_halves(a, b, c, stride):
 
 # What TMA needs to know is lost once the counter is begin + number * step: first how large it grows, then what it is a
 # multiple of, then that pointers and counter have advanced by as much.
-# OUTGROWS: programs are not split over CTAs: in a work range, a coordinate might not fit 32 bits
+# OUTGROWS: stream-K does not apply: in a work range, a coordinate might not fit 32 bits
 # OUTGROWS-NOT: nv.store_partial
 # OUTGROWS: nv.tma_load
 @pantile.jit
@@ -168,7 +168,7 @@ def outgrows_coordinates(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# PROMISES: programs are not split over CTAs: in a work range, its rows are not known to begin at multiples of 16 bytes
+# PROMISES: stream-K does not apply: in a work range, its rows are not known to begin at multiples of 16 bytes
 # PROMISES-NOT: nv.store_partial
 # PROMISES: nv.tma_load
 @pantile.jit
@@ -182,7 +182,7 @@ def promises_its_counter(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# BOUNDS: programs are not split over CTAs: in a work range, a bound in its mask is not known on the host
+# BOUNDS: stream-K does not apply: in a work range, a bound in its mask is not known on the host
 # BOUNDS-NOT: nv.store_partial
 # BOUNDS: nv.tma_load
 @pantile.jit

@@ -155,7 +155,7 @@ def caches(a, b, c, stride, depth):
 
 
 # Vectors of 16 bytes from registers are as good for what was never in the layout of an accumulator.
-# COPIES: store is not converted to TMA: its warps do not hold boxes of it
+# COPIES: store is not converted to TMA: no warp holds a box (consecutive rows and columns) of the tile
 # COPIES-NOT: nv.tma_store
 @triton.jit
 def copies(a, b, c, stride, depth):

@@ -1,6 +1,6 @@
 //===- LayoutPlan.cpp - the backward half: which layouts are wanted ----------------===//
 // Needs: the anchors that LayoutPlanForward.cpp found.
-// Gives: LayoutPlan's answers.
+// Gives: the members that query the plan.
 //===-------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutPlan.h"
 
@@ -121,8 +121,8 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
     if (ofDot && !fitsIntoShared(store, own, chosen)) {
       chosen = own;
       remarkMissed(store.getLoc(), Technique::GlobalMemory)
-          << "results are stored from where dots leave them: what they would go through does not "
-             "fit into shared memory";
+          << "results of dots are stored in the accumulator's layout: scratch for another layout "
+             "does not fit into shared memory";
     }
     workLayout[store] = chosen;
   });

@@ -113,9 +113,9 @@ void remarkOnReplicas(const GlobalAccess &access, const LinearLayout &layout) {
   const int64_t elements = cast<RankedTensorType>(access.ptr.getType()).getNumElements();
   if (busy < warps && elements >= int64_t(layout.numLanes()) * warps)
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
-        << access.verb << " keeps " << busy << " of " << warps
-        << " warps busy: no extent of the tile is " << warps / (warps & -warps)
-        << " times a power of two, or a little less";
+        << access.verb << " uses " << busy << " of " << warps
+        << " warps: no extent of the tile divides into " << warps / (warps & -warps)
+        << " equal powers of two";
 }
 
 void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t width) {

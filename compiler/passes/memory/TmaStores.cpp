@@ -198,7 +198,7 @@ private:
     for (Value value : llvm::reverse(forms))
       if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast))
         return TmaStoreCandidate{store, value, std::move(*boxes), fast, std::move(*access)};
-    return refuse(store, "its warps do not hold boxes of it");
+    return refuse(store, "no warp holds a box (consecutive rows and columns) of the tile");
   }
 
   //===- what might observe it -------------------------------------------------------------===//
@@ -297,7 +297,7 @@ private:
     Location loc = next.store->getLoc();
     const int pieces = piecesOf(next);
     if (bytesWith(next, pieces) > target.maxSharedBytes()) {
-      refuse(next.store, "shared memory has no room for what it would go through");
+      refuse(next.store, "its scratch does not fit into shared memory");
       return false;
     }
     TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),

@@ -417,8 +417,8 @@ void remarkReplicas(DotOp dot, int64_t numWarps) {
   if (working < numWarps)
     remarkMissed(dot.getLoc(), Technique::TensorCores)
         << numWarps - working << " of " << numWarps
-        << " warps are replicas of others: neither rows nor columns of this dot are "
-        << numWarps / powerOf2 << " times a power of two that an instruction fills";
+        << " warps repeat the work of others: to use all of them, M or N of this dot must be "
+        << numWarps / powerOf2 << " times a power of two of instruction tiles";
 }
 
 /// Remarks on the instruction. `noWgmma`: why a dot does not run on wgmma, if the target has that.

@@ -22,7 +22,8 @@ void replaceBuffer(Value buffer, Value stage) {
 
 nv::ChannelOp formCopyChannel(scf::ForOp loop, StagedLoad staged, int depth, int ahead, int bytes) {
   remarkApplied(staged.load.getLoc(), Technique::Pipelining)
-      << "load is prefetched " << ahead << " iterations ahead into " << depth << " buffers";
+      << "load is prefetched " << ahead << " iterations ahead through a circular buffer of "
+      << depth << " stages";
   OpBuilder b(loop);
   Location loc = staged.alloc.getLoc();
   auto channel =

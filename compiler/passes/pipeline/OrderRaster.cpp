@@ -177,9 +177,9 @@ struct OrderRasterPass : impl::OrderRasterBase<OrderRasterPass> {
           programs ? commonOutputTiles(programs) : std::nullopt;
       if (tiles && order(programs, *tiles))
         remarkApplied(kernel.getLoc(), Technique::Persistence)
-            << "programs are run in raster order (threadblock swizzle) with bands of "
+            << "programs are run in raster order (threadblock swizzle), in groups of "
             << bandOf(*tiles, machineOf(kernel))
-            << ", so that a wave reads the same rows and columns";
+            << " (as GROUP_M), so that a wave reads the same rows and columns";
     }
   }
 };

@@ -72,7 +72,7 @@ public:
     if (branches())
       return "a condition branches in the loop, or a mask may end within a vector";
     if (!findIssue())
-      return "its operands depend on results, or on what moves through scratch";
+      return "its operands depend on results, or on values that go through scratch memory";
     return llvm::any_of(mmas, lacksStagesToOverlap) ? "the buffers have too few stages" : "";
   }
 
@@ -226,7 +226,8 @@ struct OverlapResultsPass : impl::OverlapResultsBase<OverlapResultsPass> {
         reason = "a second result takes too many registers";
       if (!reason.empty()) {
         remarkMissed(loop.getLoc(), Technique::Pipelining)
-            << "MMAs are not issued before the last result is read: " << reason;
+            << "the MMAs of the next iteration wait until the results of this one are read: "
+            << reason;
         return;
       }
       remarkApplied(loop.getLoc(), Technique::Pipelining)

@@ -9,12 +9,10 @@
 // How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
 //        that of the next group after the last MMA. Before all such loops of the kernel the last
 //        group arrives for the first one, and after them the first group waits once more, so that
-//        arrivals and waits match. In between, that arrival is handed on from loop to loop, and from
-//        one program of a persistent kernel to the next: a group that arrived again for each loop
-//        might do so before the first group has waited for its last arrival.
-//        The groups must not synchronise in the loop otherwise, since that would deadlock: a group
-//        would wait for one whose turn comes later. So barriers for code before the loop stay
-//        before it.
+//        arrivals and waits match. In between, that arrival serves all loops and all programs of a
+//        persistent kernel: a group that arrived again for each loop might do so before the first
+//        group has waited. The groups must not synchronise otherwise in the loop: a group would wait
+//        for one that waits for it. So barriers for code before the loop stay before it.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
@@ -67,7 +65,7 @@ bool orderGroups(scf::ForOp loop, size_t fewest) {
   b.setInsertionPointAfter(mmas.back());
   nv::PingPongArriveOp::create(b, loc, /*first=*/false);
   remarkApplied(loc, Technique::WarpSpecialisation)
-      << "warp groups issue their MMAs in turn (ping-pong)";
+      << "consumer warp groups alternate (ping-pong): one issues MMAs while another computes";
   return true;
 }
 

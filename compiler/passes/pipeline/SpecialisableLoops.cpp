@@ -11,17 +11,17 @@
 //        the producer and the loop. Relaxed atomics through other arguments, whose old values are
 //        unused, order nothing. Consecutive loops with equal stages share circular buffers.
 //        4. Vectors that threads read are loaded by the producer if rules 1 to 3 hold for them, too,
-//        and registers lack to hold those of the next iteration. What TMA cannot load, its warp copies
-//        by cp.async, if each lane can compute the addresses of its elements by itself: not one
+//        and registers do not suffice for those of the next iteration. What TMA cannot load, its warp
+//        copies by cp.async, if each lane can compute the addresses of its elements by itself: not one
 //        iteration ahead, as registers allow, but as many as there are stages. Otherwise they stay in
 //        registers.
 //        5. If rule 2 or 3 does not hold for a producer that starts with the kernel, or if the loops are
 //        in a branch with results, it starts after what is in the way, where that comes before all
 //        loops (ProducerStart.h).
-//        6. A poll of a scalar that is in the way elsewhere, but in no loop with MMAs, is done by the
-//        producer, once, in the consumers' place, if rule 2 holds for its operands. It may then come
-//        before what consumers do earlier: so rule 3 holds for the flag as for what is loaded, and
-//        atomics, by which they might ask for what it waits for, are in the way.
+//        6. If a poll of a scalar is such an effect, and in no loop with MMAs, the producer polls
+//        instead, if rule 2 holds for its operands. The producer may then poll earlier than the source
+//        says. So rule 3 also holds for the flag, and no atomic of the consumers may come before,
+//        since it might signal for what the producer waits for.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
@@ -451,7 +451,7 @@ void reportRefusal(func::FuncOp kernel, nv::ProgramMap map, const Refusal &refus
     remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
   else
     remarkMissed(Technique::Persistence,
-                 map == nv::ProgramMap::StreamK ? "programs are not split over CTAs"
+                 map == nv::ProgramMap::StreamK ? "stream-K does not apply"
                                                 : "the kernel is not persistent",
                  refusal);
 }

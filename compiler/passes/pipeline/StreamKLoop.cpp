@@ -1,15 +1,18 @@
 //===- StreamKLoop.cpp - the rules for splitting a loop's iterations over CTAs ------------===//
 // Needs: see StreamKLoop.h.
 // Gives: findStreamKLoop, planStreamK, advanceOf.
-// How:   1. The kernel has one MMA, and its loop is a part of the program itself. 2. The number of
-//        iterations fits a signed integer of 32 bits, and is the same for all programs. 3. Several
-//        CTAs may run what precedes the loop. 4. The loop carries one sum in fp32, which begins at
-//        zero, so that partial tiles add up to it: the accumulator of the MMA, or a tile that each
-//        iteration adds to and does not use else. Everything else that it carries grows by the same
-//        amount in each iteration and is not used after the loop, so that each work range can begin
-//        with its value. 5. An iteration has no effect but to load and to multiply. 6. TMA
-//        can load for each work range. What its coordinates are then, and how much is known of them,
-//        follows from the loop's counter, which is begin + number * step of an iteration's number
+// How:   the rules:
+//        1. The kernel has one MMA, and its loop is a part of the program itself.
+//        2. The number of iterations fits a signed integer of 32 bits, and is the same for all
+//        programs.
+//        3. Operations before the loop have no effects, so that several CTAs can execute them.
+//        4. The loop carries one sum in fp32, which begins at zero, so that partial tiles add up to
+//        it: the accumulator of the MMA, or a tile that each iteration adds to and does not use
+//        otherwise. Everything else that it carries grows by the same amount in each iteration and is
+//        not used after the loop. So each work range can begin with its value.
+//        5. An iteration has no effects but loads and the MMA.
+//        6. TMA can load for each work range. Its coordinates then follow from the loop's counter,
+//        which is begin + number * step for the number of an iteration
 //        (AffineAnalysis::countIterationsOf).
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StreamKLoop.h"
@@ -77,7 +80,9 @@ private:
     for (Operation &op : llvm::make_range(body.begin(), found.loop->getIterator())) {
       auto isBound = [](Operation *inner) { return !isa<LoadOp>(inner) && hasEffect(inner); };
       if (Operation *culprit = findOp(&op, isBound))
-        return refuse(found.loop, "what precedes it would be run more than once", culprit);
+        return refuse(found.loop,
+                      "operations before it have effects, and several CTAs would execute them",
+                      culprit);
     }
     return areBoundsCommon() || refuse(found.loop, "its bounds depend on the program");
   }
