@@ -1,7 +1,7 @@
 //===- Compilation.h - one program through the stages -------------------------------------===//
 // Needs: a program, how it is specialised, options that were checked.
 // Gives: the kernel's data up to `observe.stopAfter`, compiled from scratch.
-// How:   one MLIR context, LLVM context and source manager a compilation, so compilations share
+// How:   one MLIR context, LLVM context and source manager per compilation, so compilations share
 //        nothing and run on any thread. The stages are the member functions, in order.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -147,7 +147,7 @@ void warnOf(Cache &cache, Kernel::Data &data) {
     data.warnings += "warning: " + problem + "\n";
 }
 
-/// Compiles the same kernel for launches that tensor maps cannot describe, and a block a program.
+/// Compiles the same kernel for launches that tensor maps cannot describe, and one CTA per program.
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
   options.launchAbi = LaunchAbi::Triton;

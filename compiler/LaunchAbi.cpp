@@ -13,7 +13,7 @@ namespace {
 
 /// Passes whose kernels need more than the arguments, with what they need.
 constexpr const char *passesBeyondTriton[] = {
-    "nv-specialise-warps",   // tensor maps after the arguments, warps besides `numWarps`
+    "nv-specialise-warps",   // tensor maps after the arguments, warps in addition to `numWarps`
     "nv-tma-stores",         // tensor maps
     "nv-make-persistent",    // the grid after the arguments, and fewer CTAs
     "nv-stream-k",           // memory for partial tiles

@@ -246,7 +246,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   passes.add(createHoistInvariants());
 }
 
-/// Places before barriers: what shares bytes over time is ordered by them.
+/// Offsets are assigned before barriers, which order buffers that use the same bytes.
 void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
   passes.add(createReallocateRegisters());

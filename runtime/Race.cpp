@@ -24,7 +24,7 @@ constexpr double hopeless = 3; // times the best
 constexpr int turns = 3;       // parts of a round; each has one run at least
 constexpr int repeats = 5;     // of the last round, while the winners' medians are not the least
 constexpr int mostRuns = 200;  // of a round
-/// Milliseconds of a run besides the kernel, mostly the write that flushes the cache.
+/// Milliseconds of a run other than the kernel, mostly the write that flushes the cache.
 constexpr double overhead = 0.15;
 
 double medianOf(std::vector<double> times) {

@@ -1,4 +1,4 @@
-//===- TuneCandidates.cpp - what candidates of the tuner ask of the compiler --------------===//
+//===- TuneCandidates.cpp - compile requests of the tuner's candidates --------------------===//
 // Needs: see TuneCandidates.h.
 // Gives: requestFor, bytesOf, onAllCores; candidatesOf of pantile/Tuner.h.
 //===------------------------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- TuneCandidates.h - what candidates of the tuner ask of the compiler ----------------===//
+//===- TuneCandidates.h - compile requests of the tuner's candidates ----------------------===//
 // Needs: a request, and what a candidate changes in it.
 // Gives: the request of a candidate, and a loop over candidates on all cores.
 //===------------------------------------------------------------------------------------===//

@@ -3,10 +3,10 @@
 
 Needs: compiler/frontend/{Builtins,BuiltinDocs,Libdevice}.def, compiler/stdlib,
        docs/reference/entries.
-Gives: one page a group of names: signature, meaning, types, parameters, errors, an example with its
+Gives: one page per group of names: signature, meaning, types, parameters, errors, an example with its
        result.
 How:   all but the examples comes from the compiler's tables and the library's own text. The entries
-       are Markdown with a section a name. An example is the body of a kernel with the parameter
+       are Markdown with a section per name. An example is the body of a kernel with the parameter
        `out`, perhaps after the functions that it calls and the line `# kernel`; a line such as
        `i32: [1, 2]` says what `out` holds afterwards.
 
@@ -255,7 +255,7 @@ def libdevice_page():
 
 
 def list_page(title, introduction, rows):
-    """A page with a section a row, without examples."""
+    """A page with a section per row, without examples."""
     lines = [f"# {title}", "", introduction, ""]
     for row in rows:
         lines += [f"## {row.name}", "", *_head(row), *_details(row)]

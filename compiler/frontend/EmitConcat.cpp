@@ -1,4 +1,4 @@
-//===- EmitConcat.cpp - tiles one after the other, side by side, and with an edge -------===//
+//===- EmitConcat.cpp - concatenate, stack and pad tiles --------------------------------===//
 // Needs: tiles of one rank, whose element types have a common one.
 // Gives: `cat`, `stack` and `pad`, from tile.join and from parts that are put into a whole
 //        (TileParts.h).

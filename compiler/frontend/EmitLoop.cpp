@@ -10,7 +10,6 @@
 //        negative in it: a loop of that step counts unsigned from 0.
 //        A loop that `break` or `return` leaves is emitted like any other; when its exits are
 //        known, an scf.while takes over its body.
-//        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/RebuildLoop.h"

@@ -1,4 +1,4 @@
-//===- EmitTarget.cpp - questions of a kernel about its target --------------------------===//
+//===- EmitTarget.cpp - queries of the target -------------------------------------------===//
 // Gives: `tl.target_info`: compile-time values, so that a kernel can choose what to compile.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"

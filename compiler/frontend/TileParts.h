@@ -1,6 +1,6 @@
 //===- TileParts.h - parts of tiles, taken and put into others ------------------------------===//
 // Needs: constant offsets and strides within the tile; indices of run time within its dimension.
-// Gives: the operations that take a part, put one into a whole, take at an index, and turn round.
+// Gives: the operations that take a part, put one into a whole, take at an index, and reverse.
 // How:   between powers of two they are operations of their own, which move registers where they
 //        can. Any other extent is gathered along one dimension after the other, and a remark says so.
 //===------------------------------------------------------------------------------------===//

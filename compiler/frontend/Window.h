@@ -2,7 +2,7 @@
 // Needs: the base pointer, sizes, strides and the position of the rectangle, at run time.
 // Gives: the pointers to its elements, and the mask of those inside the array: what block
 //        pointers and tensor descriptors come down to.
-// How:   an index a dimension, `arange + offset`, in 32 bits; addresses are
+// How:   one index per dimension, `arange + offset`, in 32 bits; addresses are
 //        `base + index * stride + ...` in 64 bits; the mask compares each index with the size.
 //        One form everywhere, so that later passes recognise it.
 //===------------------------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- AsyncMma.h - dots that run on asynchronous tensor cores -----------------------------===//
 // Needs: dots with their instruction (tile-select-mma).
 // Gives: whether a dot is issued and waited for (AsyncMmaOpInterface), and the operation that issues
-//        it. Passes after the selection ask this, and name no instruction.
+//        it. Passes after the selection query this, and name no instruction.
 //===---------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"

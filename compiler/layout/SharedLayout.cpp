@@ -1,8 +1,8 @@
 //===- SharedLayout.cpp - offsets, vector width and bank conflicts ------------===//
 // Needs: SharedLayout.h.
 // Gives: its members.
-// How:   linearOffset() is the definition; the two questions about accesses are answered by asking
-//        it for the elements that one warp touches at once.
+// How:   linearOffset() is the definition; both queries about accesses apply it to the elements
+//        that one warp touches at once.
 //===--------------------------------------------------------------------------===//
 #include "layout/SharedLayout.h"
 

@@ -217,7 +217,7 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
     carried.push_back(makePhis(l, words, before));
   for (auto [i, argument] : llvm::enumerate(op.getRegionIterArgs()))
     setCarried(l, argument, op.getInitArgs()[i], bits[i], carried[i]);
-  if (endsUnsigned) // which a comparison without a sign does not tell LLVM
+  if (endsUnsigned) // LLVM does not infer it from an unsigned comparison
     b.CreateAssumption(b.CreateICmpSGE(iv, llvm::ConstantInt::get(iv->getType(), 0)));
   if (failed(l.lowerBlock(*op.getBody())))
     return failure();

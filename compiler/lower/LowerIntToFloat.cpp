@@ -1,13 +1,16 @@
 //===- LowerIntToFloat.cpp - conversions of integers to floating point ------------------------===//
 // Gives: addIntToFloats.
 // How:   Two bytes become a pair of 16-bit floats without a conversion, which takes as long as eight
-//        of these operations. With u as the low bits of 2^k, whose last place is 1, the number is
-//        2^k + u; 2^k is subtracted. Halves have 10 such bits, bf16 7. What may be negative is
-//        biased: of a number in [-b, b), b a power of two, the lower bits are (v mod 2b) ^ b = v + b,
-//        and b is subtracted, too. ElementRange.h says how many bits there are. Bytes that bf16
-//        cannot hold: the sign's 128 is in the number that is subtracted, and unsigned ones are 128
-//        more than signed ones. Wider integers are converted: that has a pipe of its own, which is
-//        idle while they are shifted and masked.
+//        of these operations:
+//        1. Let 2^k be the power of two whose last place is 1. With the integer u as its low bits, it
+//        becomes 2^k + u. Then 2^k is subtracted. Halves have 10 such bits, bf16 7.
+//        2. What may be negative is biased. Of a number v in [-b, b), b a power of two, the lower bits
+//        are (v mod 2b) ^ b = v + b. Then b is subtracted, too. ElementRange.h says how many bits
+//        there are.
+//        3. Bf16 has one bit too few for bytes. Of a signed byte, the sign's 128 is in the number that
+//        is subtracted. An unsigned byte is 128 more than a signed one.
+//        4. Wider integers are converted. That has a pipe of its own, which is idle while bytes are
+//        shifted and masked.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/ElementRange.h"
 #include "lower/Elementwise.h"

@@ -1,11 +1,11 @@
 //===- LowerMemory.cpp - loads, stores and prefetches of global memory ----------------------===//
 // Needs: AxisInfo for the width of an access; mask and value in the pointer's layout.
 // Gives: one instruction per up to 16 bytes of consecutive registers.
-// How:   Unmasked accesses are LLVM loads and stores; masked ones, and those with a cache operator,
-//        are predicated inline assembly, which needs no branch, but a vector in which its mask may
-//        end has a second one, by elements, under a branch. Accesses at constant distances
-//        share a pointer (PointerDistances). Registers with the same address are loaded once. Of
-//        several threads that hold an element, one stores it.
+// How:   Unmasked accesses are LLVM loads and stores. Masked accesses, and those with a cache operator,
+//        are predicated inline assembly, without a branch. A vector that its mask may cut also has
+//        element accesses, under a branch. Accesses at constant distances share a pointer
+//        (PointerDistances). Registers with the same address are loaded once. Of several threads that
+//        hold an element, one stores it.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "lower/PointerDistances.h"

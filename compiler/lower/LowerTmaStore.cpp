@@ -3,12 +3,14 @@
 // Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vector stores into the scratch,
 //        and one cp.async.bulk.tensor per panel (cp.reduce.async.bulk.tensor if it adds), issued by
 //        one lane.
-// How:   The scratch holds `pieces` pieces. A piece is written after TMA has read the one that was
-//        there `pieces` bulk groups before. Every lane fences its writes, and what it may have
-//        acquired from other programs, for the async proxy, then the warp synchronises and one lane
-//        issues the store (PTX ISA, "Async proxy"). elect.sync chooses that lane: it is always the
-//        same one, which ptxas can see. By a condition on the lane it would loop over the
-//        lanes. Lanes that issued no store do not wait.
+// How:   The scratch holds `pieces` pieces. For each piece:
+//        1. It is written after TMA has read the one that was there `pieces` bulk groups before.
+//        2. Every lane fences its writes for the async proxy, and also what it may have acquired from
+//        other programs (PTX ISA, "Async proxy").
+//        3. The warp synchronises.
+//        4. One lane issues the store. elect.sync chooses it: it is always the same one, which ptxas
+//        can see. With a condition on the lane, ptxas would loop over the lanes.
+//        Lanes that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "ir/FindOps.h"

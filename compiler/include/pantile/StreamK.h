@@ -1,7 +1,7 @@
 //===- StreamK.h - how a launch predicts whether stream-K pays ----------------------------===//
-// Whether tiles should be split over CTAs follows from the grid and from the length of K, which only
-// a launch knows. So a kernel for which stream-K is legal has an estimate, and a variant that splits
-// its tiles; a launch runs that variant where the estimate says that it is faster.
+// Whether tiles should be split over CTAs follows from the grid and from the length of K, which are
+// known only at launch. So a kernel for which stream-K is legal has an estimate, and a variant that
+// splits its tiles; a launch runs that variant where the estimate says that it is faster.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/TensorMap.h"

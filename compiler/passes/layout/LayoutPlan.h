@@ -8,7 +8,7 @@
 //        computed from these alone are *free*: they can be rematerialised in any layout. A
 //        broadcast of an anchored value converts the small operand, not the large result.
 //        Backward, with a worklist: every anchored operation and every store wants its operands in
-//        some layout. A free operand propagates the wish to its own operands.
+//        some layout. A free operand requests the same of its own operands.
 //===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H
 #define PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H

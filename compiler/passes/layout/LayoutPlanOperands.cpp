@@ -3,12 +3,12 @@
 // Gives: LayoutPlan::computed and the order of fragments of dots, for a second plan.
 // How:   An operand may be computed from loaded tiles, as weights that are unpacked and scaled.
 //        Computed in the layout of the loads, it goes through shared memory to that of the MMA: a
-//        store, a load and two barriers. If the loaded tiles are read from
-//        their buffers in the layout from which the operand follows in that of the MMA, this is
-//        gone. That layout is found backwards: the operations are elementwise, or move elements as
-//        linear maps do. mma.sync allows other orders of K, of columns and of rows (FragmentOrder),
-//        wgmma other orders of the rows of a left operand in registers (adjacent_rows): that with the
-//        fewest cycles of shared memory is taken, if they are fewer than before.
+//        store, a load and two barriers. The pass follows the operand's MMA layout backwards to the
+//        loaded tiles and reads these in the layout that results. Then the operand needs no shared
+//        memory. The operations on the way are elementwise, or move elements as linear maps do.
+//        mma.sync allows other orders of K, of columns and of rows (FragmentOrder), wgmma other orders
+//        of the rows of a left operand in registers (adjacent_rows). That with the fewest cycles of
+//        shared memory is taken, if they are fewer than before.
 //        1. A computed tile has no other use, and no thread computes more elements than before: two
 //        warps with the same part of the operand would each compute it.
 //        2. For mma.sync, reads fill 32-bit registers: bytes that are read one by one are put

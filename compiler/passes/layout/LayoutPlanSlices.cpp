@@ -1,6 +1,6 @@
 //===- LayoutPlanSlices.cpp - layouts of parts of tiles ----------------------------===//
 // Needs: anchors of the operands, as far as they are known.
-// Gives: LayoutPlan's anchors and wishes for tile.extract_slice, insert_slice and extract.
+// Gives: LayoutPlan's anchors and requested layouts for tile.extract_slice, insert_slice and extract.
 // How:   A part stays in the threads that hold it in the whole tile. If only some warps hold it, it
 //        goes through shared memory instead, and is distributed over all threads. A part of a free
 //        tile is free: its whole tile is rematerialised, where that is not much larger. An inserted

@@ -1,4 +1,4 @@
-//===- CountFromZero.cpp - number the iterations of loops whose pointers keep another pace --===//
+//===- CountFromZero.cpp - number loops whose pointers advance by no multiple of the step ---===//
 // Needs: simplified loops.
 // Gives: a loop over 0, 1, ... instead of begin, begin + step, ..., where it advances a pointer or an
 //        index by no multiple of its step, such as one byte for each two weights. The advanced

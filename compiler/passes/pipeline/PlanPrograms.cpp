@@ -82,7 +82,7 @@ private:
       choose(withProducer);
   }
 
-  /// In the plan alone, as it was not asked for.
+  /// In the plan alone, as it was not requested.
   void addRefused(nv::ProgramMap map, const Refusal &refusal) {
     if (refusal.at)
       addCandidate(kernel, {.map = map, .producer = true, .refused = refusal.reason});

@@ -1,7 +1,7 @@
 //===- PrefetchLoads.cpp - prefetch loads into registers ----------------------------------===//
 // Needs: ExpandPipeline ran: loads that go through shared memory are prefetched already.
-// Gives: stages (LoopSchedule.h) by which loops with `num_stages` (tl.range) and without MMAs load
-//        tiles of later iterations, and loops with MMAs the vectors and scalars of the next one.
+// Gives: stages (LoopSchedule.h). By these, loops without MMAs that have `num_stages` (tl.range) load
+//        tiles of later iterations. Loops with MMAs load vectors and scalars of the next iteration.
 // How:   Loops without MMAs:
 //        1. Stage 0 loads the tile of a later iteration at the start of the body. The last stage
 //           has all the rest.

@@ -56,7 +56,7 @@ std::optional<ProducerLoad> loadOfValue(AffineAnalysis &affine, const AxisInfoAn
                                         StagedValue value, std::string &reason);
 
 /// How `warp` of the producer copies a vector that threads read, by cp.async of 4 or 8 bytes. Its
-/// addresses are those of an argument, as for TMA: another one's stores may then be told apart.
+/// addresses are those of an argument, as for TMA: another one's stores may then be distinguished.
 std::optional<ProducerLoad> copyOfVector(mlir::scf::ForOp loop, const AxisInfoAnalysis &axes,
                                          StagedValue vector, int warp);
 

@@ -2,10 +2,10 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads goes through a buffer.
 // Gives: an `nv.channel` via cp.async for each load that is to become a copy, with its depth, the
 //        distance and the bytes of one cp.async. The load is stored into its current stage.
-// How:   a staged load qualifies if it can be prefetched (PrefetchLegality.h); an indirect one only
-//        while its circular buffer does not cost the second CTA per SM. Other tiles that the loop
-//        computes with are staged first, while two CTAs fit. With num_stages = s, copies are issued
-//        s - 1 iterations before their use, into s stages. Exceptions:
+// How:   a staged load qualifies if it can be prefetched (PrefetchLegality.h). The circular buffer of
+//        an indirect load must not cost the second CTA per SM. Other tiles that the loop computes with
+//        are staged first, while two CTAs fit. With num_stages = s, copies are issued s - 1 iterations
+//        before their use, into s stages. Exceptions:
 //        1. A loop with one wgmma whose accumulator is carried defers its wait by one iteration.
 //        Its stage is then free one iteration later, so there is one stage more or, where that
 //        would cost a CTA per SM, a barrier before the copies.

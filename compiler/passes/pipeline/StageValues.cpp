@@ -3,9 +3,9 @@
 //        which it would have been converted. Such tiles are:
 //        1. Matrices, such as weights that are unpacked first, or a tile that is added to an
 //        accumulator. A buffer must leave as many CTAs per SM as there were, or two.
-//        2. Vectors, if there is a producer: without one PrefetchLoads carries them in registers. So
-//        it does with a producer where registers suffice and TMA could load them: that takes no
-//        mbarriers.
+//        2. Vectors, if there is a producer: without one PrefetchLoads carries them in registers. With
+//        a producer, vectors that TMA could load also stay in registers where these suffice, which
+//        saves mbarriers.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
 #include "analysis/LiveRegisters.h"

@@ -32,7 +32,7 @@ Quotient quotientOf(Value value, AffineAnalysis &affine) {
 }
 
 /// The iterations of `loop`: ceil((x / d - begin) / step) is (x + d (step - 1 - begin)) / (d step), both
-/// rounded down. None where the arguments do not tell them.
+/// rounded down. None where the arguments do not determine them.
 std::optional<Quotient> iterationsOf(scf::ForOp loop, AffineAnalysis &affine) {
   APInt step;
   if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())

@@ -20,7 +20,7 @@ double iterationCycles(const StreamKLoop &found, int64_t ctasPerSm);
 int64_t leastGain(const StreamKLoop &found, int64_t ctasPerSm);
 
 /// By what a launch chooses between `kernel` as it is and stream-K with `ctasPerSm`; null where the
-/// arguments do not tell the number of iterations.
+/// arguments do not determine the number of iterations.
 nv::StreamKEstimateAttr estimateStreamK(mlir::func::FuncOp kernel, const StreamKLoop &found,
                                         int64_t ctasPerSm);
 

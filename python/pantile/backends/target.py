@@ -4,7 +4,7 @@ from .record import Record
 
 
 class GPUTarget(Record):
-    """A target as Triton names it: ("cuda", 90, 32); ours besides: ("cpu", "cpu", 1).
+    """A target as Triton names it: ("cuda", 90, 32); ours also: ("cpu", "cpu", 1).
 
     Parameters
     ----------
