@@ -315,16 +315,29 @@ def pages():
     return result
 
 
+def undocumented():
+    """`tl.NAME: PARAMETER` of the public functions whose parameter lacks a kind or a meaning."""
+    return [
+        f"{row.space}.{row.name}: {name}"
+        for row in builtin_rows()
+        if row.space != "lib" and not row.name.startswith("_")
+        for name, kind, meaning in row.parameters
+        if not (kind and meaning)
+    ]
+
+
 def main():
-    """Write the pages, or say which would change."""
-    changed = []
+    """Write the pages, or say which would change; the status is 1 also if parameters lack a text."""
+    changed, missing = [], undocumented()
     for path, text in pages().items():
         if not path.exists() or path.read_text() != text:
             changed.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(text)
     print(f"{len(changed)} pages {'differ' if '--check' in sys.argv else 'written'}: {changed}")
-    return 1 if changed and "--check" in sys.argv else 0
+    if missing:
+        print(f"{len(missing)} parameters without kind or meaning: {missing}")
+    return 1 if missing or (changed and "--check" in sys.argv) else 0
 
 
 if __name__ == "__main__":

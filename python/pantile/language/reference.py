@@ -118,7 +118,8 @@ def _shown(default):
 def _errors_section(errors):
     kind, _, rest = errors.partition(" ")
     if not kind.endswith("Failure"):
-        kind, rest = "CompilationError", f"for {errors}"
+        kind = "CompilationError"
+        rest = errors if errors.startswith("as for ") else f"for {errors}"
     return f"Raises\n------\n{kind}\n{_indented(f'{rest[:1].upper()}{rest[1:]}.')}"
 
 

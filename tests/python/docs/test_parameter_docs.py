@@ -60,6 +60,18 @@ def test_parameters_of_the_language(function):
     assert not missing, f"{missing} want a row of BuiltinDocs.def"
 
 
+def test_the_pages_need_every_parameter(monkeypatch):
+    """`scripts/reference.py` names those without type or meaning."""
+    script = load_file(ROOT / "scripts/reference.py", "reference_pages")
+    assert not script.undocumented()
+    rows = [
+        script.Row(name, "tl", "x, y", "", False, parameters=[("x", "tile", ""), ("y", "int", "b")])
+        for name in ("f", "_hidden")
+    ]
+    monkeypatch.setattr(script, "builtin_rows", lambda: rows)
+    assert script.undocumented() == ["tl.f: x"]
+
+
 def test_rows_of_the_table_name_what_there_is():
     """No row is left over from a function or parameter that is gone."""
     known = {
@@ -175,6 +187,7 @@ def test_help_of_a_function():
     assert re.search(r"^Raises\n-+\nCompilationError\n    ", text, re.M)
     assert "out_dtype : dtype, default tl.float32" in inspect.getdoc(tl.dot)
     assert "CompileTimeAssertionFailure" in inspect.getdoc(tl.xor_sum)
+    assert "\n    As for `tl.load_tensor_descriptor`." in reference.documentation_of("desc.load")
     assert "input" not in parameter_names(reference.documentation_of("sum", is_method=True))
     assert "x : tile or scalar of fp32, fp64" not in inspect.getdoc(tl.exp)
     assert "arg0 : tile or scalar of fp32, fp64" in inspect.getdoc(tl.extra.libdevice.tanh)
