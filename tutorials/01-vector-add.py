@@ -10,7 +10,7 @@ You will see
 * how to launch a kernel, test it against a library and measure it.
 
 With torch and a GPU the script runs there. On any other machine it runs on the CPU, on NumPy
-arrays, at smaller sizes: the kernel is the same text.
+arrays, at smaller sizes: it is the same kernel source.
 """
 
 import numpy as np
@@ -109,7 +109,7 @@ def test():
 # Benchmark
 # ---------
 # An addition reads two numbers and writes one, twelve bytes for one operation: the arithmetic is
-# idle, the memory is busy. So the rate that counts is bytes a second, and the limit is what the
+# idle, the memory is busy. So the rate that counts is bytes per second, and the limit is what the
 # memory can deliver (4.8 TB/s on an H200, of which a plain copy reaches about 4.3).
 #
 # `perf_report` calls the function below for each size and each line of the plot. It prints a table

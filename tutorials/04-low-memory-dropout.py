@@ -27,7 +27,7 @@ except ImportError:
 # %%
 # With a mask in memory
 # ---------------------
-# The direct way: somebody makes a tensor of zeros and ones, the kernel applies it. The tensor is
+# The direct way: the host makes a tensor of zeros and ones, the kernel applies it. The tensor is
 # one more array to allocate, to write, to read, and to keep from the forward to the backward pass.
 
 
@@ -195,7 +195,7 @@ def test():
 # %%
 # Benchmark
 # ---------
-# One array in, one out, counted in bytes a second. The library's dropout also writes its mask.
+# One array in, one out, counted in bytes per second. The library's dropout also writes its mask.
 
 
 def library_dropout(x, p):

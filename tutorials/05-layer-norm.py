@@ -36,7 +36,7 @@ except ImportError:
 # variance needs the mean first. Data may be fp16; sums are always taken in fp32. The lanes beyond
 # the row must not count in the variance: there `x - mean` would not be zero, so it is set to zero.
 #
-# The mean and the inverse of the standard deviation, two numbers a row, are kept for the backward
+# The mean and the inverse of the standard deviation, two numbers per row, are kept for the backward
 # pass.
 
 
@@ -97,7 +97,7 @@ def forward_kernel(
 # wait do not keep others from finishing, since the program that has the lock is running already.
 #
 # The first to come finds rubbish in the buffer. A second number next to the lock says whether
-# somebody was there, which saves setting the buffers to zero.
+# a program was there, which saves setting the buffers to zero.
 #
 # Long rows
 # ---------

@@ -213,7 +213,7 @@ def owners_of(m, rows, RANKS: tl.constexpr, BLOCK_M: tl.constexpr):
 # of all ranks. A tile could read them where they are, but every column of tiles would read them over
 # the link, as the L2 cache does not keep another GPU's memory. So the programs that start first, the
 # *copiers*, store this rank's rows to the halves of all ranks, each a part of every block of rows;
-# who is the last one of a block sets its flag there. Other programs compute tiles, when the flags of
+# the program that is last in a block sets its flag there. Other programs compute tiles, when the flags of
 # their blocks are set: of the rank's own rows first, while the others' are on their way.
 #
 # A tile of 128×256 needs a whole SM. Then there is one program per SM, which goes on to its next tile

@@ -47,7 +47,7 @@ def jit(
     """Make a kernel, or a function that kernels call, of a Python function.
 
     `kernel[grid](*args, **keywords)` launches it and returns the CompiledKernel: `grid` is an int,
-    one to three of them, or a function of all arguments by name. Mistakes in the text show at the
+    one to three of them, or a function of all arguments by name. Mistakes in the source show at the
     first launch, as a CompilationError with the line.
 
     Parameters

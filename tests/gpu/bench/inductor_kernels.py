@@ -1,4 +1,4 @@
-"""Kernels that torch.compile generates: the same text on Triton and on Pantile, interleaved, in one process.
+"""Kernels that torch.compile generates: the same kernel source on Triton and on Pantile, interleaved, in one process.
 
 The texts and their launches are those of tests/replay/inductor_kernels.txt, with the sizes that stand
 in them; kernels of dynamic sizes are left out. Floats are normal random numbers, integers lie in
