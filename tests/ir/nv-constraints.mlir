@@ -122,7 +122,7 @@ func.func @copy_of_a_longer_row(%p: tensor<128x!tile.ptr<f16>>, %b: !nv.buffer<1
 }
 
 // -----
-func.func @copy_to_a_ring(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
+func.func @copy_to_a_circular_buffer(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{async_c1: '!nv.buffer<3 x[64] x f16, <[0], 0>>' has several stages}}
   nv.copy_async %p, %b {vectorBytes = 16 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
   return
@@ -410,14 +410,14 @@ func.func @producer_uses_what_it_polled(%p: !tile.ptr<i32>, %one: i32) {
 }
 
 // -----
-func.func @acquires_of_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %parity: i32) {
+func.func @acquires_of_a_circular_buffer(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %parity: i32) {
   // expected-error @below {{acquire_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
   nv.acquire %b, %parity : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
   return
 }
 
 // -----
-func.func @bytes_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
+func.func @bytes_for_a_circular_buffer(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{expect_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
   nv.expect %b, 8192 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
   return
@@ -487,7 +487,7 @@ func.func @fp16_is_not_added(%map: !nv.tensor_map, %value: tensor<64x64xf16>, %x
 }
 
 // -----
-func.func @wait_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %phase: i32) {
+func.func @wait_for_a_circular_buffer(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %phase: i32) {
   // expected-error @below {{mbarrier_wait_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
   nv.mbarrier_wait %b, false, %phase : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
   return

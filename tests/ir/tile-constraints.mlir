@@ -85,7 +85,7 @@ func.func @shape_not_permuted(%x: tensor<8x4xf32>) {
 }
 
 // -----
-func.func @joined_in_front(%x: tensor<8xf32>) {
+func.func @joined_before(%x: tensor<8xf32>) {
   // expected-error @below {{join_c1: 'tensor<8xf32>' is no half of 'tensor<2x8xf32>'}}
   %y = tile.join %x, %x : tensor<8xf32> -> tensor<2x8xf32>
   return

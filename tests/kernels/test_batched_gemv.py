@@ -9,7 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 
 
 @triton.autotune(
@@ -235,7 +235,7 @@ def test_batched_gemv(device, dtype, layout):
         da, db, out.array, batch, M, N, K, tuple(a_strides), tuple(b_strides), (M * N, N, 1),
         BLOCK_B=2, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])

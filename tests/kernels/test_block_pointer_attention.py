@@ -9,7 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 
 
 @triton.jit
@@ -216,7 +216,7 @@ def test_batched_gemm_in_both_orders(device, shape, a_columns, b_columns):
     )  # fmt: skip
     result = c.numpy()
     for i in range(2):
-        check_product(result[i], a[i], b[i])
+        check_gemm(result[i], a[i], b[i])
 
 
 @pytest.mark.parametrize("padding", ["", "zero", "nan"])

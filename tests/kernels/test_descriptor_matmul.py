@@ -2,14 +2,14 @@
 
 B lies as (K, N) or as (N, K), A as (M, K) or (K, M). Batches are a third dimension, or rows of one
 matrix whose last block hangs over; a split along K adds its parts in memory. Sizes are no multiples
-of the blocks: descriptors clip them. fp16 and bf16 as `check_product` allows; fp8 against float64.
+of the blocks: descriptors clip them. fp16 and bf16 as `check_gemm` allows; fp8 against float64.
 """
 
 import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
 from test_descriptor_attention import scratch
 
@@ -148,7 +148,7 @@ def test_orders_and_origins_of_descriptors(device, dtype, shape, a_turned, b_tur
     matmul_kernel[(triton.cdiv(M, block_m), triton.cdiv(N, block_n))](
         *given, M, N, K, a_turned, b_turned, block_m, block_n, block_k, num_warps=4
     )
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("made_on", ["host", "device"])
@@ -165,7 +165,7 @@ def test_persistent(device, shape, programs, parts, made_on):
         _given(device, out.array, made_on, [block_m, block_n // parts]),
         M, N, K, block_m, block_n, block_k, PARTS=parts, num_warps=4,
     )  # fmt: skip
-    check_product(out.numpy(), a, b.T)
+    check_gemm(out.numpy(), a, b.T)
 
 
 def test_batches(device):
@@ -178,7 +178,7 @@ def test_batches(device):
         TensorDescriptor.from_tensor(device.to(b), [1, 32, 32]),
         out.array, N, K, M * N, N, 64, 32, 32,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("made_on", ["host", "device"])
@@ -193,7 +193,7 @@ def test_split(device, parts, made_on):
         _given(device, device.to(b), made_on, [32, 32]),
         TensorDescriptor.from_tensor(total, [64, 32]), M, N, K, parts, 64, 32, 32,
     )  # fmt: skip
-    check_product(device.numpy(total), a, b)
+    check_gemm(device.numpy(total), a, b)
 
 
 def test_fp8(device):

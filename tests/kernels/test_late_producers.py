@@ -14,7 +14,7 @@ B, K, BLOCKS = 64, 192, 3
 
 
 @triton.jit
-def product(a, b, row, K, B: tl.constexpr, depth_used=None):
+def gemm_rows(a, b, row, K, B: tl.constexpr, depth_used=None):
     """The B rows of A·B from `row` on; B has B columns."""
     rows, depth, columns = row + tl.arange(0, B), tl.arange(0, 64), tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
@@ -43,7 +43,7 @@ def written(c, a, b, source, K, WAY: tl.constexpr, B: tl.constexpr):
             tl.atomic_add(a + at, x)
         elif WAY == "added relaxed":
             tl.atomic_add(a + at, x, sem="relaxed")
-    tl.store(tile(c, row, B), product(a, b, row, K, B))
+    tl.store(tile(c, row, B), gemm_rows(a, b, row, K, B))
 
 
 @pytest.mark.parametrize("way", ["stored", "added", "added relaxed"])
@@ -85,7 +85,7 @@ def learned(c, a, b, table, count, K, WAY: tl.constexpr, B: tl.constexpr):
         value = tl.sum(tl.arange(0, 32).to(tl.float32)) + program
         block = count - 1 if value > 497.5 else (value - 496).to(tl.int32)
     row = tl.maximum(block, 0) * B
-    tl.store(tile(c, program * B, B), product(a, b, row, K, B))
+    tl.store(tile(c, program * B, B), gemm_rows(a, b, row, K, B))
 
 
 BLOCK_OF = {
@@ -122,18 +122,18 @@ def branched(c, a, b, choice, K, WAY: tl.constexpr, B: tl.constexpr):
     if WAY == "returns":
         if chosen == 0:
             return
-        acc = product(a, b, row, K, B)
+        acc = gemm_rows(a, b, row, K, B)
     elif WAY == "results":
         if chosen > 0:
             acc += 1.0
             if chosen > 1:
-                acc = product(a, b, row, K, B)
+                acc = gemm_rows(a, b, row, K, B)
     elif WAY == "empty":  # no iteration
-        acc = product(a, b, row, K, B, tl.where(chosen == 2, K, 0))
+        acc = gemm_rows(a, b, row, K, B, tl.where(chosen == 2, K, 0))
     elif WAY == "again":  # effects in the branch, before and after the loop
         if chosen > 0:
             tl.store(choice + program, chosen + 5)
-            acc = product(a, b, tl.load(choice + program) * B - (chosen + 5) * B + row, K, B)
+            acc = gemm_rows(a, b, tl.load(choice + program) * B - (chosen + 5) * B + row, K, B)
             tl.store(choice + program, 7)
     tl.store(tile(c, row, B), acc)
 
@@ -164,7 +164,7 @@ def counted(c, a, b, counts, K, B: tl.constexpr):
     row = tl.program_id(0) * B
     old = tl.atomic_add(counts + row + tl.arange(0, B), 1.0)
     acc = tl.zeros((B, B), tl.float32) + old[:, None]
-    tl.store(tile(c, row, B), acc + product(a, b, row, K, B))
+    tl.store(tile(c, row, B), acc + gemm_rows(a, b, row, K, B))
 
 
 @pytest.mark.parametrize("num_warps", [4, 8])

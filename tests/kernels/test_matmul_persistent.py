@@ -9,7 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -228,7 +228,7 @@ def test_persistent(device, shape, programs, dtype, flatten):
         N, 1, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2, INTEGER=dtype == "i8", FLATTEN=flatten,
     )  # fmt: skip
     if dtype == "fp16":
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
     else:
         wide = (a.astype(np.float64) @ b) * rows[:, None] * columns
         np.testing.assert_allclose(out.numpy(), wide, rtol=1e-6)
@@ -247,7 +247,7 @@ def test_persistent_descriptors(device, M, N, K, split):
         a_desc, b_desc, c_desc, M, N, K, BLOCK_M=64, BLOCK_N=block_n, BLOCK_K=32, GROUP_M=2,
         PROGRAMS=3, SPLIT=split,
     )  # fmt: skip
-    check_product(out.numpy(), a, b.T)
+    check_gemm(out.numpy(), a, b.T)
 
 
 def _address(array):
@@ -271,4 +271,4 @@ def test_grouped_problems(device, programs):
         DTYPE=tl.float16, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32,
     )  # fmt: skip
     for out, a, b in zip(outs, lefts, rights, strict=True):
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)

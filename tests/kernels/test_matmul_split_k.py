@@ -9,7 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 
 
 @triton.heuristics({"EVEN_K": lambda args: args["K"] % (args["BLOCK_K"] * args["SPLIT_K"]) == 0})
@@ -161,7 +161,7 @@ def test_atomic(device, shape, parts):
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     c = device.to(np.zeros((M, N), np.float32))
     split_k(device, a, b, c, shape, parts, True, (0, N, 1))
-    check_product(device.numpy(c), a, b)
+    check_gemm(device.numpy(c), a, b)
 
 
 @pytest.mark.parametrize("shape", [(192, 128, 512), (200, 144, 480)], ids=str)
@@ -174,7 +174,7 @@ def test_walked_parts(device, shape):
         device.to(a), device.to(b), c, M, N, K, PARTS=3, BLOCK_M=64, BLOCK_N=64, BLOCK_K=64,
         num_warps=4, num_stages=3,
     )  # fmt: skip
-    check_product(device.numpy(c), a, b)
+    check_gemm(device.numpy(c), a, b)
 
 
 def test_atomic_into_half(device):
@@ -225,6 +225,6 @@ def test_stream_k(device, programs, dtype):
         device.to(a), device.to(b), out.array, parts.array, flags, M, N, K, steps,
         BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
     if programs == 7:
         assert device.numpy(flags).any()

@@ -14,7 +14,7 @@ B, K, BLOCKS = 64, 192, 3
 
 
 @triton.jit
-def product(a, b, row, begin, end, K, B: tl.constexpr):
+def gemm_rows(a, b, row, begin, end, K, B: tl.constexpr):
     """The B rows of A·B from `row` on, of the depths from `begin` to `end`; B has B columns."""
     rows, depth, columns = row + tl.arange(0, B), tl.arange(0, 64), tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
@@ -52,15 +52,15 @@ def relayed(c, memory, source, b, flags, epoch, K, count, WAY: tl.constexpr, B: 
             tl.atomic_poll(flags + block, epoch, sem="acquire")
         acc = tl.zeros((B, B), tl.float32)
         if WAY == "none":  # no iteration, so the first access after the poll is the consumers' own
-            acc += product(memory, b, block * B, 0, tl.where(epoch == 7, 0, K), K, B)
+            acc += gemm_rows(memory, b, block * B, 0, tl.where(epoch == 7, 0, K), K, B)
             acc += tl.load(memory + (block * B + rows)[:, None] * K + columns[None, :])
         elif WAY == "twice":  # two polls and two loops
-            acc += product(memory, b, block * B, 0, K, K, B)
+            acc += gemm_rows(memory, b, block * B, 0, K, K, B)
             next = (block + 1) % count
             tl.atomic_poll(flags + next, epoch, sem="acquire")
-            acc += product(memory, b, next * B, 0, 128, K, B)
+            acc += gemm_rows(memory, b, next * B, 0, 128, K, B)
         else:
-            acc += product(memory, b, block * B, 0, K, K, B)
+            acc += gemm_rows(memory, b, block * B, 0, K, K, B)
         if WAY == "read":  # by consumers, too
             acc += tl.load(memory + (block * B + rows)[:, None] * K + columns[None, :])
         tl.store(c + (block * B + rows)[:, None] * B + columns[None, :], acc)
@@ -71,13 +71,13 @@ def relayed_in_line(c, memory, source, b, flags, epoch, K, count, WAY: tl.conste
     """c[p] = A[p] B + A[p + 1] B: no loop is around the poll."""
     own = tl.program_id(0)
     publish(memory, source, flags, own, epoch, K, B)
-    acc = product(memory, b, own * B, 0, K, K, B)
+    acc = gemm_rows(memory, b, own * B, 0, K, K, B)
     next = (own + 1) % count
     if WAY == "line":
         tl.atomic_poll(flags + next, epoch, sem="acquire")
     elif next != own:
         tl.atomic_poll(flags + next, epoch, sem="acquire")
-    acc += product(memory, b, next * B, 0, K, K, B)
+    acc += gemm_rows(memory, b, next * B, 0, K, K, B)
     rows, columns = tl.arange(0, B), tl.arange(0, B)
     tl.store(c + (own * B + rows)[:, None] * B + columns[None, :], acc)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from device_arrays import torch_with_gpu
 from pantile.tools.tensor_descriptor import TensorDescriptor
 
@@ -372,7 +372,7 @@ def test_dots_of_what_a_peer_writes(make_ranks, where, way):
     )
     write_kernel[(2, steps)](on_a, on_x, ranks.views([flags], 0)[0], M, K, way, BM=128, BK=bk)
     ranks.wait()
-    check_product(c.numpy(), a, b)
+    check_gemm(c.numpy(), a, b)
 
 
 @triton.jit
@@ -412,7 +412,7 @@ def test_descriptors_of_a_peer(make_ranks, waits):
     if waits:
         write()
     ranks.wait()
-    check_product(c.numpy(), a, b)
+    check_gemm(c.numpy(), a, b)
     if ranks.gpus[0].arch >= 90:  # the producer starts after the wait
         assert "complete_tx::bytes" in kernel.asm["ptx"]
         assert ("bar.sync \t7" in kernel.asm["ptx"]) == waits
@@ -475,4 +475,4 @@ def test_gemms_for_a_peer(make_ranks, way, raised):
         BM=128, BN=64, BK=64, num_stages=3, **options,
     )  # fmt: skip
     ranks.wait()
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)

@@ -3,10 +3,10 @@
 
 // Two buffers whose lifetimes do not overlap get the same bytes; one that lives across both does not.
 // CHECK: module attributes {{.*}}shared_bytes = 12288
-// CHECK-LABEL: @lives_that_meet_and_do_not
+// CHECK-LABEL: @overlapping_and_disjoint_live_ranges
 #s = #nv.swizzle<[1, 0], 128>
 module attributes {tile.num_warps = 4 : i32} {
-  func.func @lives_that_meet_and_do_not() {
+  func.func @overlapping_and_disjoint_live_ranges() {
     // CHECK: nv.alloc at 8192
     %long = nv.alloc : !nv.buffer<1 x [32, 64] x f16, #s>
     // CHECK: nv.alloc at 0
@@ -72,7 +72,7 @@ module attributes {tile.num_warps = 4 : i32} {
 #s = #nv.swizzle<[1, 0], 128>
 #l = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.num_warps = 4 : i32} {
-  func.func @beside_a_ring(%x: tensor<256xf32, #l>) -> f32 {
+  func.func @next_to_a_circular_buffer(%x: tensor<256xf32, #l>) -> f32 {
     %circular = nv.alloc : !nv.buffer<4 x [64, 64] x f16, #s>
     nv.dealloc %circular : !nv.buffer<4 x [64, 64] x f16, #s>
     // CHECK: nv.scratch = 0

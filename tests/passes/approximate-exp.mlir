@@ -1,12 +1,12 @@
 // An exponential whose denormal results change nothing becomes `exp2`, which gives 0 for them.
 // RUN: pantile-opt %s -tile-approximate-exp | FileCheck %s
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  // CHECK-LABEL: @beside_one
+  // CHECK-LABEL: @added_to_one
   // CHECK: %[[SCALE:.*]] = arith.constant dense<1.44{{.*}}>
   // CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[SCALE]]
   // CHECK: math.exp2 %[[SCALED]]
   // CHECK-NOT: math.exp %
-  func.func @beside_one(%x: tensor<128xf32>) -> tensor<128xf32> {
+  func.func @added_to_one(%x: tensor<128xf32>) -> tensor<128xf32> {
     %one = arith.constant dense<1.0> : tensor<128xf32>
     %power = math.exp %x : tensor<128xf32>
     %sum = arith.addf %one, %power : tensor<128xf32>

@@ -66,7 +66,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // -----
 
 // mma.sync: the copies are issued after the reads of the operands, before the MMA.
-// CHECK-LABEL: @registers_from_the_ring
+// CHECK-LABEL: @registers_from_the_circular_buffer
 // CHECK: nv.channel via cp_async ahead {{.*}} by 16 : <3 x[64, 64] x f16
 // CHECK: scf.for
 // CHECK: nv.wait 1
@@ -78,7 +78,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // CHECK: tile.dot
 // CHECK: scf.yield
 module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @registers_from_the_ring(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+  func.func @registers_from_the_circular_buffer(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
     %c64 = arith.constant 64 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

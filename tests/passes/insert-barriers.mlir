@@ -51,8 +51,8 @@ module attributes {tile.num_warps = 1 : i32} {
   }
 
   // What is stored for the whole loop is waited for once.
-  // CHECK-LABEL: @in_front_of_a_loop
-  func.func @in_front_of_a_loop(%x: !tile, %n: i32) -> !tile {
+  // CHECK-LABEL: @before_a_loop
+  func.func @before_a_loop(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = nv.alloc at 0 : !buffer
@@ -122,8 +122,8 @@ module attributes {tile.num_warps = 1 : i32} {
   }
 
   // A `while` is left from its condition: the barrier of its body does not order what comes after it.
-  // CHECK-LABEL: @behind_a_condition
-  func.func @behind_a_condition(%x: !tile, %c: i1) -> !tile {
+  // CHECK-LABEL: @after_a_condition
+  func.func @after_a_condition(%x: !tile, %c: i1) -> !tile {
     %b = nv.alloc at 0 : !buffer
     // CHECK: scf.while
     %r = scf.while (%v = %x) : (!tile) -> !tile {

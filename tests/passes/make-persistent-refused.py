@@ -3,7 +3,7 @@
 # RUN: pantilec %s --kernel adds_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ADDS-ATOMICALLY
 # RUN: pantilec %s --kernel reads_volatile --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=READS-VOLATILE
 # RUN: pantilec %s --kernel reads_fresh --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=READS-FRESH
-# RUN: pantilec %s --kernel meets --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=MEETS
+# RUN: pantilec %s --kernel synchronises --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=SYNCHRONISES
 # RUN: pantilec %s --kernel prints --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=PRINTS
 # RUN: pantilec %s --kernel asserts --signature "%{sig}" --no-cache --debug --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ASSERTS
 # RUN: pantilec %s --kernel asks_the_machine --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ASKS-THE-MACHINE
@@ -71,11 +71,11 @@ def reads_fresh(a, b, c, depth, stride_am, stride_bk):
 
 
 # The author counts on the threads of one program.
-# MEETS: the kernel is not persistent: programs synchronise, or are observed while they run
-# MEETS: @meets
-# MEETS-NOT: nv.programs
+# SYNCHRONISES: the kernel is not persistent: programs synchronise, or are observed while they run
+# SYNCHRONISES: @synchronises
+# SYNCHRONISES-NOT: nv.programs
 @triton.jit
-def meets(a, b, c, depth, stride_am, stride_bk):
+def synchronises(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
     acc = matmul(a, b, m, n, 0, depth, stride_am, stride_bk)
     tl.debug_barrier()

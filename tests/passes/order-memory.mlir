@@ -83,12 +83,12 @@ module attributes {tile.num_warps = 4 : i32} {
   }
 
   // Another use before the store is late in a late warp, too.
-  // CHECK-LABEL: @overwrites_behind_all_uses
+  // CHECK-LABEL: @overwrites_after_all_uses
   // CHECK: tile.load %arg0
   // CHECK-NEXT: tile.store %arg1
   // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.store %arg0
-  func.func @overwrites_behind_all_uses(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %x: f32) {
+  func.func @overwrites_after_all_uses(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %x: f32) {
     %a = tile.load %p : !tile.ptr<f32> -> f32
     tile.store %q, %a : !tile.ptr<f32>, f32
     tile.store %p, %x : !tile.ptr<f32>, f32

@@ -10,7 +10,7 @@
 !sums = tensor<128x8xf32, #thin>
 !tile = tensor<128x64xf32, #acc>
 module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
-  // CHECK-LABEL: @in_turn
+  // CHECK-LABEL: @alternates
   // CHECK: nv.ping_pong_arrive first
   // CHECK-NEXT: scf.for
   // CHECK: nv.ping_pong_wait
@@ -18,7 +18,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 
   // CHECK: nv.ping_pong_arrive
   // CHECK-NEXT: nv.wgmma_wait
   // CHECK: nv.ping_pong_wait last
-  func.func @in_turn(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
+  func.func @alternates(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {

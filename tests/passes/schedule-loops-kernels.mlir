@@ -2,7 +2,7 @@
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 
 // One accumulator, read after the loop only: an MMA stays in flight, with one stage more in the circular buffer.
-// CHECK-LABEL: @one_product_in_flight
+// CHECK-LABEL: @one_mma_in_flight
 // CHECK-COUNT-2: nv.channel via cp_async ahead 2 by 16 : <4 x
 // CHECK: scf.for
 // CHECK: nv.wgmma %
@@ -11,7 +11,7 @@
 // CHECK: nv.wgmma_wait %
 // CHECK-COUNT-2: nv.dealloc
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @one_product_in_flight(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+  func.func @one_mma_in_flight(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
     %c64 = arith.constant 64 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

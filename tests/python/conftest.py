@@ -18,7 +18,7 @@ from device_arrays import (  # noqa: E402, F401
     DTYPES,
     Device,
     Output,
-    check_product,
+    check_gemm,
     random,
     torch_with_gpu,
 )

@@ -166,7 +166,7 @@ def random(shape, dtype="fp32", seed=0, low=None, high=None):
     return generator.standard_normal(shape).astype(kind)
 
 
-def check_product(result, a, b, activation=None):
+def check_gemm(result, a, b, activation=None):
     """Compare a GEMM with float64: 1e-3 |R| for the rounding of the result, 1e-4 sqrt(K) for that of the accumulation.
 
     The tensor cores of Hopper add products of fp8 with some 13 bits of fraction (DeepSeek-V3's report, section 3.3.2).

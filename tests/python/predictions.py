@@ -32,7 +32,7 @@ def predict(
     return _pantile.predict_tiles(*told, [(config.num_warps, config.num_stages)])[0]
 
 
-def product_arguments(m, n, k):
+def gemm_arguments(m, n, k):
     """Those of the benchmarks' fp16 GEMM, without those of its configurations."""
     import pantile.language as tl
 
@@ -44,11 +44,11 @@ def product_arguments(m, n, k):
     }
 
 
-def predict_product(shape, config, **options):
+def predict_gemm(shape, config, **options):
     """The prediction for the GEMM of `shape`, M, N and K."""
     return predict(
         kernels.matmul_kernel,
-        product_arguments(*shape),
+        gemm_arguments(*shape),
         config,
         kernels.grid(*shape[:2]),
         **options,

@@ -7,7 +7,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from pantile import knobs
 from pantile.backends.compiler import GPUTarget
 from pantile.compiler import ASTSource
@@ -120,7 +120,7 @@ def test_launched_gemm(device, kernel, grid, options):
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     out = device.output((M, N), "fp32")
     StaticLauncher(made)(grid, device.to(a), device.to(b), out.array, M, N, K)
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -172,7 +172,7 @@ def test_launches_and_configurations_take_it(device):
     for kernel, keywords in ((matmul, {**BLOCKS, "launch_abi": "triton"}), (tuned, {})):
         out = device.output((M, N), "fp32")
         made = kernel[(3, 2)](device.to(a), device.to(b), out.array, M, N, K, **keywords)
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
         if device.name != "cpu":
             check_plain(made, 6, 4)
 
@@ -211,7 +211,7 @@ def test_the_knob_counts_for_launches(device):
             knobs.runtime.launch_abi = name
             out = device.output((M, N), "fp32")
             made = matmul[(3, 2)](device.to(a), device.to(b), out.array, M, N, K, **BLOCKS)
-            check_product(out.numpy(), a, b)
+            check_gemm(out.numpy(), a, b)
             if device.name != "cpu" and (on_gpu(device) == 90 or name == "triton"):
                 assert made.metadata.launch_abi == ("triton" if name == "triton" else "full")
 

@@ -310,7 +310,7 @@ def counts_programs(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.const
 
 
 @triton.jit
-def meets_behind(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+def synchronises_after(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     """The consumer threads synchronise; the producer does not take part."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)

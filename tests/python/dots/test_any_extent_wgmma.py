@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 
 
 @triton.jit
@@ -64,7 +64,7 @@ def run(device, dtype, result, blocks, orders="rr", sizes=(400, 432, 224), **opt
         np.testing.assert_array_equal(out.numpy(), a.astype(np.int64) @ b.astype(np.int64))
     else:
         relu = (lambda x: np.maximum(x, 0)) if dtype == "fp16" else None
-        check_product(out.numpy(), a, b, relu)
+        check_gemm(out.numpy(), a, b, relu)
     return compiled
 
 
@@ -267,5 +267,5 @@ def test_group_ends_within_a_tile_of_several_boxes(device, end, options):
         out.array, device.to(a), device.to(b), device.to(ends), k, m, n, d, num_warps=8, **options
     )  # fmt: skip
     reaches(device, compiled, "via tma", "producer: ")
-    check_product(out.numpy()[:end], a[:end], b)
+    check_gemm(out.numpy()[:end], a[:end], b)
     np.testing.assert_array_equal(out.numpy()[end:], before[end:])

@@ -5,7 +5,7 @@ Their kernels are in gemm_style_kernels.py.
 
 import numpy as np
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from gemm_style_kernels import (
     advancing,
     bounded_below,
@@ -25,10 +25,10 @@ from gemm_style_kernels import (
     leaves_in_between,
     loops_in_order,
     loops_over_tiles,
-    meets_behind,
     peels,
     residual,
     split,
+    synchronises_after,
     triangular,
     turned,
     twice,
@@ -73,7 +73,7 @@ STYLES = {
     "leaves_early": (leaves_early, (), _plain, BOTH),
     "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
     "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),
-    "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
+    "synchronises_after": (synchronises_after, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
     "peels": (peels, (), _plain, BOTH),
     "goes_on_while": (goes_on_while, (), _plain, BOTH),
     "is_left": (is_left, (), _plain, (RAISED, "a producer warp loads", "programs differ in length")),
@@ -154,4 +154,4 @@ def test_orders_of_one_gemm_agree(device):
     results = [run(device, "turned", orders)[1] for orders in ("rr", "rc", "cr", "cc")]
     a, b = random((SHAPE[0], SHAPE[2]), "fp16", 35), random((SHAPE[2], SHAPE[1]), "fp16", 36)
     for result in results:
-        check_product(result, a, b)
+        check_gemm(result, a, b)

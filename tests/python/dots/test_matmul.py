@@ -7,7 +7,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from matmul_kernels import bare_matmul, leaky_relu, masked_matmul
 
 CONFIGS = [
@@ -76,14 +76,14 @@ def run_masked(device, a, b, dtype, blocks=(32, 32, 32), precision=None, on_devi
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c[0]}x{c[1]}x{c[2]}")
 def test_every_configuration(device, config):
     a, b = random((256, 64), "fp16", 1), random((64, 256), "fp16", 2)
-    check_product(run_bare(device, a, b, config), a, b)
+    check_gemm(run_bare(device, a, b, config), a, b)
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 32), (128, 192, 96), (320, 64, 64)])
 def test_bare_form(device, shape):
     M, N, K = shape
     a, b = random((M, K), "fp16", 3), random((K, N), "fp16", 4)
-    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4)), a, b)
+    check_gemm(run_bare(device, a, b, (64, 64, 32, 3, 4)), a, b)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_many_iterations_of_a_circular_buffer(device, config):
     """A stage that is released too early is overwritten while it is read, but only now and then."""
     (M, N), K = config[:2], 32768
     a, b = random((M, K), "fp16", 11), random((K, N), "fp16", 12)
-    check_product(run_bare(device, a, b, config), a, b)
+    check_gemm(run_bare(device, a, b, config), a, b)
 
 
 def test_fused_activation(device):
     a, b = random((128, 64), "fp16", 5), random((64, 128), "fp16", 6)
     leaky = lambda x: np.where(x >= 0, x, 0.01 * x)
-    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), leaky_relu), a, b, leaky)
+    check_gemm(run_bare(device, a, b, (64, 64, 32, 3, 4), leaky_relu), a, b, leaky)
 
 
 @pytest.mark.parametrize("transposed", ["a", "b", "ab"])
@@ -110,14 +110,14 @@ def test_transposed_operands(device, transposed):
         da = device.to(np.ascontiguousarray(a.T)).T
     if "b" in transposed:
         db = device.to(np.ascontiguousarray(b.T)).T
-    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), on_device=(da, db)), a, b)
+    check_gemm(run_bare(device, a, b, (64, 64, 32, 3, 4), on_device=(da, db)), a, b)
 
 
 def test_strided_operands(device):
     whole_a, whole_b = random((128, 256), "fp16", 9), random((128, 192), "fp16", 10)
     a, b = whole_a[:, 1::4], whole_b[::2, 64:]
     da, db = device.to(whole_a)[:, 1::4], device.to(whole_b)[::2, 64:]
-    check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), on_device=(da, db)), a, b)
+    check_gemm(run_bare(device, a, b, (64, 64, 32, 3, 4), on_device=(da, db)), a, b)
 
 
 ODD_SHAPES = [
@@ -129,13 +129,13 @@ ODD_SHAPES = [
 def test_odd_shapes(device, shape):
     M, N, K = shape
     a, b = random((M, K), "fp16", 11), random((K, N), "fp16", 12)
-    check_product(run_masked(device, a, b, "fp16"), a, b)
+    check_gemm(run_masked(device, a, b, "fp16"), a, b)
 
 
 def test_bf16(device):
     """A GEMM of bf16 agrees with float64 at odd shapes."""
     a, b = random((65, 100), "bf16", 13), random((100, 77), "bf16", 14)
-    check_product(run_masked(device, a, b, "bf16"), a, b)
+    check_gemm(run_masked(device, a, b, "bf16"), a, b)
 
 
 def test_fp16_to_fp32(device):
@@ -213,7 +213,7 @@ def test_operands_that_barely_fit(device, shape, dtype):
 def test_batch(device):
     """A batch of GEMMs agrees with float64."""
     a, b = random((3, 50, 70), "fp16", 21), random((3, 70, 33), "fp16", 22)
-    check_product(run_masked(device, a, b, "fp16"), a, b)
+    check_gemm(run_masked(device, a, b, "fp16"), a, b)
 
 
 def load_tutorial():
@@ -253,7 +253,7 @@ def test_tutorial_sizes_on_the_gpu(gpu, size):
 @pytest.mark.parametrize("size", [256, 768, 1024])
 def test_every_configuration_at_size(gpu, config, size):
     a, b = random((size, size), "fp16", 23), random((size, size), "fp16", 24)
-    check_product(run_bare(gpu, a, b, config), a, b)
+    check_gemm(run_bare(gpu, a, b, config), a, b)
 
 
 @pytest.mark.gpu
@@ -267,4 +267,4 @@ def test_large_tiles_with_masks(gpu, blocks, dtype):
     if dtype == "fp32":
         assert np.abs(result - a.astype(np.float64) @ b.astype(np.float64)).max() < 0.2
     else:
-        check_product(result, a, b)
+        check_gemm(result, a, b)

@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import DTYPES, check_product
+from conftest import DTYPES, check_gemm
 
 BLOCKS = [
     (128, 128, 32, 4, 4),
@@ -118,7 +118,7 @@ def run_case(device, number, many):
         num_stages=stages,
         num_warps=warps,
     )
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 def launch(device, da, db, c, block, **options):
@@ -163,7 +163,7 @@ def test_more_programs_than_ctas(gpu, number):
         da, db, out = gpu.to(a), gpu.to(b), gpu.output((M, N), "fp16")
         kernel = launch(gpu, da, db, out.array, BLOCKS[number])
         assert kernel.metadata.persistent
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
@@ -174,7 +174,7 @@ def test_launches_that_do_not_persist(device, monkeypatch, option):
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((256, 128), (128, 384)))
     out = device.output((256, 384), "fp16")
     launch(device, device.to(a), device.to(b), out.array, BLOCKS[0], **{option: True})
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 def test_graph_replays(gpu):
@@ -192,4 +192,4 @@ def test_graph_replays(gpu):
     out.array.fill_(float("nan"))
     graph.replay()
     torch.cuda.synchronize()
-    check_product(out.numpy(), b, a)
+    check_gemm(out.numpy(), b, a)

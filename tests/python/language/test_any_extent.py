@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from extent_checks import (
     CHANGES_OF_SHAPE,
     add_kernel,
@@ -166,7 +166,7 @@ def test_dot(device, dtype, shape, transposed, num_warps):
         out.array, device.to(a), device.to(b_given), k, *shape, transposed, num_warps=num_warps
     )
     if result == "fp32":
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
     else:
         np.testing.assert_array_equal(out.numpy(), a.astype(np.int64) @ b.astype(np.int64))
 
@@ -269,7 +269,7 @@ def test_gemm(device, blocks, how):
         device.to(a), device.to(b), out.array, m, n, k, how, block_m, block_n, block_k,
         num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @triton.jit

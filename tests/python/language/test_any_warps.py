@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from extent_checks import (
     CHANGES_OF_SHAPE,
     add_kernel,
@@ -226,7 +226,7 @@ def test_dot(device, block, num_warps):
     dot_kernel[(1,)](
         out.array, device.to(a), device.to(b), *block, 3, "tf32", tl.float32, num_warps=num_warps
     )
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("num_warps", [6, 12])
@@ -256,7 +256,7 @@ def test_dot_of_other_types(device, block, dtype, precision, num_warps):
     if dtype == "i8":
         np.testing.assert_array_equal(out.numpy(), a.astype(np.int64) @ b.astype(np.int64))
     else:
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
 
 
 @pytest.mark.parametrize("num_warps", [0, -1, 33, 48, 2**31])

@@ -6,7 +6,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from matmul_kernels import product_of_rows
 
 
@@ -162,7 +162,7 @@ def test_gemms_that_could_persist(emulated, asked):
         matmul_kernel[(2, 3)](*args, BM=64, BN=64, BK=64, **options)
     kernel = matmul_kernel[(1, 3)](*args, BM=128, BN=64, BK=64, **options)
     assert not kernel.metadata.persistent
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 class Attribute(ctypes.Structure):

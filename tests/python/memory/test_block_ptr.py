@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import DTYPES, check_product, random
+from conftest import DTYPES, check_gemm, random
 
 
 @triton.jit
@@ -125,7 +125,7 @@ def test_gemm_over_block_pointers(device, shape, num_warps):
         da, db, out.array, m, n, k, *device.strides(da), *device.strides(db), *device.strides(out.array),
         64, 64, 32, num_warps=num_warps,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @triton.jit

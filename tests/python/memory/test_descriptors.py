@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
 from test_block_ptr import window
 
@@ -115,7 +115,7 @@ def test_gemm_over_host_descriptors(device, shape):
         TensorDescriptor.from_tensor(device.to(b), [32, 64]),
         out.array, m, n, k, 64, 64, 32,
     )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @triton.jit

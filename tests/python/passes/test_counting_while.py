@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 
 
 @triton.jit
@@ -164,7 +164,7 @@ def test_gemm_in_a_while_loop(device, loop, shape):
     kernel = matmul_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64))](
         device.to(a), device.to(b), out.array, M, N, K, 64, 64, 32, loop
     )
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
     if device.arch:
         messages = [remark.message for remark in kernel.remarks]
         ahead = ("load is converted to TMA", "load is prefetched")

@@ -6,7 +6,7 @@ On the CPU the same kernels run in order; on a GPU the plans must have bands.
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 
 ORDERED = "nv.raster_program"
 
@@ -84,7 +84,7 @@ def check(device, kernel, block, blocks, batches, grid, **options):
     )  # fmt: skip
     result = out.numpy()
     for x, y, z in zip(a, b, result, strict=True):
-        check_product(z, x, y)
+        check_gemm(z, x, y)
     return compiled
 
 

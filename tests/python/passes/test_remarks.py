@@ -7,7 +7,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from pantile import knobs
 from pantile.backends.compiler import GPUTarget
 from pantile.compiler.remarks import list_passes
@@ -53,7 +53,7 @@ def _source(kernel, signature, constants):
     return triton.compiler.ASTSource(kernel, types, values, attrs)
 
 
-def _product(target, block=(128, 128, 64), **options):
+def _gemm(target, block=(128, 128, 64), **options):
     signature = ["*fp16"] * 3 + ["i32"] * 3
     return triton.compile(_source(matmul_kernel, signature, block), target, options)
 
@@ -65,7 +65,7 @@ def _line(text):
 
 
 def test_remarks_of_a_kernel():
-    remarks = _product(AMPERE).remarks
+    remarks = _gemm(AMPERE).remarks
     assert {r.technique for r in remarks} <= TECHNIQUES
     assert [r.line for r in remarks] == sorted(r.line for r in remarks)
     dot = next(r for r in remarks if r.technique == "tensor cores")
@@ -78,7 +78,7 @@ def test_remarks_of_a_kernel():
 
 
 def test_registers_are_those_of_the_kernel():
-    kernel = _product(HOPPER)
+    kernel = _gemm(HOPPER)
     figure = next(r for r in kernel.remarks if r.kind == "figure")
     numbers = [int(n) for n in re.findall(r"\d+", figure.message)]
     assert numbers == [kernel.n_regs, kernel.metadata.shared]
@@ -97,10 +97,10 @@ def test_no_remarks_on_the_cpu():
 
 
 def test_knob_prints_them(monkeypatch, capfd):
-    _product(AMPERE)
+    _gemm(AMPERE)
     assert "remark" not in capfd.readouterr().err
     monkeypatch.setenv("PANTILE_REMARKS", "1")
-    _product(AMPERE)  # of the cache by now: compiled again all the same
+    _gemm(AMPERE)  # of the cache by now: compiled again all the same
     told = capfd.readouterr().err
     assert f"{__file__}:{_line('acc = tl.dot')}:" in told and "mma.sync" in told
 
@@ -108,27 +108,27 @@ def test_knob_prints_them(monkeypatch, capfd):
 def test_a_knob_that_is_assigned_prints_them(capfd):
     with knobs.compilation.scope():
         knobs.compilation.remarks = True
-        _product(AMPERE, block=(64, 64, 32))
+        _gemm(AMPERE, block=(64, 64, 32))
     assert "remark: this dot runs on" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("passes", ["nv-schedule-loops", ("nv-schedule-loops", "cse")])
 def test_a_pass_is_left_out(passes):
-    assert "cp.async" in _product(AMPERE).asm["ptx"]
-    kernel = _product(AMPERE, disabled_passes=passes)
+    assert "cp.async" in _gemm(AMPERE).asm["ptx"]
+    kernel = _gemm(AMPERE, disabled_passes=passes)
     assert "cp.async" not in kernel.asm["ptx"]
     assert not any(r.technique == "pipelining" for r in kernel.remarks)
 
 
 def test_a_limit_of_registers_keeps_warps_alike():
-    told = [r.message for r in _product(HOPPER, maxnreg=168).remarks]
+    told = [r.message for r in _gemm(HOPPER, maxnreg=168).remarks]
     assert any("`maxnreg` would bind" in text for text in told)
-    assert not any("`maxnreg`" in r.message for r in _product(HOPPER).remarks)
+    assert not any("`maxnreg`" in r.message for r in _gemm(HOPPER).remarks)
 
 
 def test_dots_without_wgmma():
-    assert "wgmma.mma_async" in _product(HOPPER).asm["ptx"]
-    kernel = _product(HOPPER, disabled_passes="wgmma")
+    assert "wgmma.mma_async" in _gemm(HOPPER).asm["ptx"]
+    kernel = _gemm(HOPPER, disabled_passes="wgmma")
     assert "wgmma" not in kernel.asm["ptx"] and "mma.sync.aligned.m16n8k16" in kernel.asm["ptx"]
     (told,) = (r for r in kernel.remarks if r.technique == "tensor cores")
     assert told.message.endswith("not on wgmma: it is switched off")
@@ -138,7 +138,7 @@ def test_each_optional_pass_can_be_left_out():
     """Without any one of them the kernel still compiles."""
     for step in list_passes():
         if step.is_optional:
-            assert _product(HOPPER, block=(64, 64, 32), disabled_passes=step.name).asm["cubin"]
+            assert _gemm(HOPPER, block=(64, 64, 32), disabled_passes=step.name).asm["cubin"]
 
 
 @pytest.mark.parametrize("name, message", [
@@ -147,7 +147,7 @@ def test_each_optional_pass_can_be_left_out():
 ])  # fmt: skip
 def test_what_cannot_be_left_out(name, message):
     with pytest.raises(Exception, match=re.escape(message)):
-        _product(AMPERE, disabled_passes=name)
+        _gemm(AMPERE, disabled_passes=name)
 
 
 @pytest.mark.parametrize("form", ["parameter", "keyword"])
@@ -164,10 +164,10 @@ def test_a_configuration_names_passes(device, form):
     out = device.output((64, 64), "fp16")
     arrays = device.to(a), device.to(b), out.array
     tuned[(1, 1)](*arrays, 64, 64, 96)
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
     alone = triton.autotune([named], key=["M"])(matmul_kernel)
     kernel = alone[(1, 1)](*arrays, 64, 64, 96)
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
     assert set(kernel.metadata.disabled_passes.split(",")) == set(left_out)
 
 
@@ -186,14 +186,14 @@ def test_configurations_with_further_passes_differ():
 
 
 def test_a_pass_that_is_on_may_be_switched_on():
-    assert _product(AMPERE, enabled_passes="cse").asm["ptx"] == _product(AMPERE).asm["ptx"]
+    assert _gemm(AMPERE, enabled_passes="cse").asm["ptx"] == _gemm(AMPERE).asm["ptx"]
     with pytest.raises(Exception, match="there is no pass `nv-make-tea` to switch on"):
-        _product(AMPERE, enabled_passes=("cse", "nv-make-tea"))
+        _gemm(AMPERE, enabled_passes=("cse", "nv-make-tea"))
 
 
 def test_a_pass_is_switched_on_and_off():
     passes = {"enabled_passes": "nv-schedule-loops", "disabled_passes": "nv-schedule-loops"}
-    assert "cp.async" not in _product(AMPERE, **passes).asm["ptx"]
+    assert "cp.async" not in _gemm(AMPERE, **passes).asm["ptx"]
 
 
 @pytest.mark.parametrize("name", [p.name for p in list_passes() if not p.is_default])
@@ -206,7 +206,7 @@ def test_results_with_a_further_pass(device, name):
         matmul_kernel[(3, 4)](
             device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, **options
         )
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
 
 
 @triton.jit
@@ -245,7 +245,7 @@ def test_all_further_passes_together(target):
     """They are passed to the compiler, which makes machine code with all of them."""
     names = {p.name for p in list_passes() if not p.is_default}
     for warps in (2, 4):
-        further = _product(target, num_warps=warps, enabled_passes=",".join(names))
+        further = _gemm(target, num_warps=warps, enabled_passes=",".join(names))
         assert further.asm["cubin"]
         assert set(filter(None, further.metadata.enabled_passes.split(","))) == names
 

@@ -9,7 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product
+from conftest import check_gemm
 from test_matmul_shapes import matmul
 
 SPLIT, WHOLE = {"enabled_passes": "nv-stream-k"}, {"disabled_passes": "nv-stream-k"}
@@ -74,7 +74,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
         out = device.output(shape[:2], "fp32")
         launch(device, da, db, out.array, block, **options)
         results.append(out.numpy())
-        check_product(results[-1], a, b)
+        check_gemm(results[-1], a, b)
     np.testing.assert_array_equal(results[0], results[1])
     if device.name == "emulated" and device.arch == 90:
         assert is_cut == bool((results[0] != results[2]).any())
@@ -94,7 +94,7 @@ def test_cycles_side_by_side(device, monkeypatch, programs, depth):
         out = device.output((64 * programs, 32), "fp32")
         launch(device, device.to(a), device.to(b), out.array, (64, 32, 64, 3, 4), **options)
         results.append(out.numpy())
-        check_product(results[-1], a, b)
+        check_gemm(results[-1], a, b)
     if device.name == "emulated" and device.arch == 90:
         assert (results[0] != results[1]).any()
 
@@ -138,7 +138,7 @@ def test_loops_of_all_lengths(device, programs, depth):
         device.to(a), device.to(b), out.array, M, N, K, depth,
         BM=64, BN=64, BK=64, num_stages=3, num_warps=4, **SPLIT,
     )  # fmt: skip
-    check_product(out.numpy(), a[:, :depth], b[:depth])
+    check_gemm(out.numpy(), a[:, :depth], b[:depth])
 
 
 @triton.jit
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_not_cut(device, stages, warps):
         device.to(a), device.to(b), out.array, M, N, K, BM=128, BN=256, BK=64,
         num_stages=stages, num_warps=warps, enabled_passes="nv-stream-k,nv-tma-stores",
     )  # fmt: skip
-    check_product(out.numpy(), a, b[:, np.arange(N) ^ 3])
+    check_gemm(out.numpy(), a, b[:, np.arange(N) ^ 3])
 
 
 def test_launches_side_by_side(gpu):
@@ -202,7 +202,7 @@ def test_launches_side_by_side(gpu):
         thread.join()
     torch.cuda.synchronize()
     for out in outs:
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
         np.testing.assert_array_equal(out.numpy(), outs[0].numpy())
 
 
@@ -216,7 +216,7 @@ def test_memory_is_given_back(device):
     for _ in range(2):
         out = device.output(shape[:2], "fp32")
         launch(device, da, db, out.array, block, **SPLIT)
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
         freed = triton.runtime.release_workspaces()
         assert freed >= 3 * 64 * 64 * 4 if is_cut else freed == 0 or device.name == "cuda"
     assert triton.runtime.release_workspaces() == 0
@@ -238,7 +238,7 @@ def test_memory_of_graphs(gpu):
     def replay(graph):
         out.array.fill_(float("nan"))
         graph.replay()
-        check_product(out.numpy(), a, b)
+        check_gemm(out.numpy(), a, b)
 
     launch(gpu, da, db, out.array, block, **SPLIT)
     graph = capture()
@@ -323,7 +323,7 @@ def test_bounds_next_to_the_last_integer(device, bounds, programs):
             B=64, BK=32, BELOW=bounds[0] < 0, num_stages=3, num_warps=4, **options,
         )  # fmt: skip
         outs.append(out.numpy())
-        check_product(outs[-1], a, b.T)
+        check_gemm(outs[-1], a, b.T)
     # Rows that begin at no multiple of 16 bytes are not loaded by TMA, and without it nothing is cut.
     if device.name == "emulated" and device.arch == 90 and depths and bounds[0] % 16 == 0:
         assert (outs[0] != outs[1]).any(), [r.message for r in kernel.remarks]

@@ -7,14 +7,14 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product
+from conftest import check_gemm
 
 SPLIT, WHOLE = {"enabled_passes": "nv-stream-k"}, {"disabled_passes": "nv-stream-k"}
 B, BK = 64, 32
 
 
 @triton.jit
-def product(
+def gemm(
     a, b, c, M, N, FIRST, K, WAY: tl.constexpr, B: tl.constexpr, BK: tl.constexpr
 ):  # fmt: skip
     """C = A[:, FIRST:] B[FIRST:], the number of iterations written in the way of WAY."""
@@ -53,7 +53,7 @@ def launch(device, a, b, first, way, options):
     outs = []
     for _ in range(2):  # the second one is like the one before
         out = device.output((M, N), "fp32")
-        product[grid](
+        gemm[grid](
             device.to(a), device.to(b), out.array, M, N, first, K, way, B, BK,
             num_stages=3, num_warps=4, **options,
         )  # fmt: skip
@@ -91,21 +91,21 @@ def splits(device):
 def test_a_launch_chooses(device, shape, first, is_split, way):
     a, b = operands(*shape)
     chosen = launch(device, a, b, first, way, {})
-    check_product(chosen, a[:, first:], b[first:])
+    check_gemm(chosen, a[:, first:], b[first:])
     if splits(device):
         split, whole = (launch(device, a, b, first, way, options) for options in (SPLIT, WHOLE))
         np.testing.assert_array_equal(chosen, split if is_split else whole)
         assert is_split == bool((chosen != whole).any())
 
 
-def test_one_kernel_chooses_anew_for_each_shape(device):
+def test_one_kernel_chooses_again_for_each_shape(device):
     rng = np.random.default_rng(2)
     for i in range(12):
         M, N = (16 * int(n) for n in rng.integers(1, 13, 2))
         K = 16 * int(rng.integers(1, 20) if i % 2 else rng.integers(300, 700))
         a, b = operands(M, N, K, seed=i)
         chosen = launch(device, a, b, 0, "steps", {})
-        check_product(chosen, a, b)
+        check_gemm(chosen, a, b)
         if splits(device):
             alternatives = [launch(device, a, b, 0, "steps", o) for o in (SPLIT, WHOLE)]
             assert any((chosen == other).all() for other in alternatives)
@@ -120,10 +120,10 @@ def test_loops_that_are_not_split(device, way):
     for options in ({}, WHOLE):
         counts = np.full((64, 64), 6400 // BK, np.float32)
         out = device.to(counts)
-        product[(1, 1)](
+        gemm[(1, 1)](
             device.to(a), device.to(b), out, 64, 64, 0, 6400, way, B, BK,
             num_stages=3, num_warps=4, **options,
         )  # fmt: skip
         results.append(device.numpy(out))
-        check_product(results[-1], a, b)
+        check_gemm(results[-1], a, b)
     np.testing.assert_array_equal(*results)

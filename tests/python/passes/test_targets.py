@@ -177,7 +177,7 @@ KERNELS = {
     "conversion": (convert_kernel, ["*fp32", "*fp8e5", "*fp8e4nv", "*bf16", "*fp64"], [512]),
     "scan": (scan_kernel, ["*fp32", "*fp32"], [32, 64]),
 }
-PRODUCTS = {"fp16", "fp16 in fp16", "bf16", "tf32", "i8", "fp8e4nv", "fp8e5", "attention"}
+ON_TENSOR_CORES = {"fp16", "fp16 in fp16", "bf16", "tf32", "i8", "fp8e4nv", "fp8e5", "attention"}
 
 
 def _compile(kernel, signature, constants, target, **options):
@@ -214,7 +214,7 @@ def _is_serialised(kernel):
     return any(re.search("assembler serialise|Performance Loss", text) for text in said)
 
 
-def _products(name, target):
+def _mma_instructions(name, target):
     """The kinds of MMA instructions in the PTX, and whether operands come by ldmatrix."""
     ptx = _compiled(name, target).asm["ptx"]
     return set(re.findall(r"\b(?:wgmma\.mma_async|mma)\.sync\.aligned\S*", ptx)), ptx
@@ -232,9 +232,9 @@ def test_assembles(name, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", sorted(PRODUCTS))
+@pytest.mark.parametrize("name", sorted(ON_TENSOR_CORES))
 def test_dots_run_on_tensor_cores(name, target):
-    instructions, ptx = _products(name, target)
+    instructions, ptx = _mma_instructions(name, target)
     assert instructions, "no tensor cores"
     on_wgmma = target == 90
     assert all(("wgmma" in i) == on_wgmma for i in instructions), instructions
@@ -247,7 +247,7 @@ def test_dots_run_on_tensor_cores(name, target):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name, kind", [("fp8e4nv", "e4m3.e4m3"), ("fp8e5", "e5m2.e5m2")])
 def test_fp8_dots_are_native_where_they_can_be(name, kind, target):
-    instructions, _ = _products(name, target)
+    instructions, _ = _mma_instructions(name, target)
     wanted = kind if target >= 89 else "f16.f16"
     assert all(wanted in instruction for instruction in instructions), instructions
 

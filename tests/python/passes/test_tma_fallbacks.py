@@ -3,7 +3,7 @@
 import numpy as np
 import pantile as triton
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from test_matmul_shapes import matmul
 
 BLOCK = (64, 64, 32)
@@ -80,7 +80,7 @@ def multiply(device, operands, **options):
         *(columns, 1),
         **options,
     )
-    check_product(out.numpy(), operands.a, operands.b)
+    check_gemm(out.numpy(), operands.a, operands.b)
     return kernel
 
 
@@ -138,4 +138,4 @@ def test_thin_shapes(device, shape):
             1,
             wraps=wraps,
         )
-        check_product(out.numpy(), a[:, :depth], b[:depth])
+        check_gemm(out.numpy(), a[:, :depth], b[:depth])

@@ -7,7 +7,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import DTYPES, check_product, random
+from conftest import DTYPES, check_gemm, random
 from matmul_kernels import masked_matmul
 from test_matmul_shapes import matmul
 
@@ -83,7 +83,7 @@ def test_gemms(device, block, shape):
     a, b = random((M, K), "fp16", M), random((K, N), "fp16", N)
     whole, out = framed(device, M, N, "fp16", turned=False)
     kernel = launch(device, device.to(a), device.to(b), out, block)
-    check_product(check_frame(whole, M, N, turned=False), a, b)
+    check_gemm(check_frame(whole, M, N, turned=False), a, b)
     if M > 1:  # a length of 1 is a constant of the kernel
         check_raised(device, kernel)
 
@@ -98,7 +98,7 @@ def test_types_and_orders(device, dtype, turned):
         a, b = random((M, K), operands, seed), random((K, N), operands, seed + 10)
         whole, out = framed(device, M, N, dtype, turned)
         kernel = launch(device, device.to(a), device.to(b), out, block)
-        check_product(check_frame(whole, M, N, turned), a, b)
+        check_gemm(check_frame(whole, M, N, turned), a, b)
         check_raised(device, kernel)
 
 
@@ -140,7 +140,7 @@ def test_a_batch(device, stages):
     )  # fmt: skip
     result = out.numpy()
     for i in range(count):
-        check_product(result[i], a[i], b[i])
+        check_gemm(result[i], a[i], b[i])
     check_raised(device, kernel)
 
 
@@ -150,7 +150,7 @@ def test_with_other_techniques(device, passes):
     a, b = random((M, K), "fp16", 5), random((K, N), "fp16", 6)
     whole, out = framed(device, M, N, "fp16", turned=False)
     kernel = launch(device, device.to(a), device.to(b), out, BLOCKS[2], disabled_passes=passes)
-    check_product(check_frame(whole, M, N, turned=False), a, b)
+    check_gemm(check_frame(whole, M, N, turned=False), a, b)
     if passes != "wgmma":  # whose warps have columns in between those of others
         check_raised(device, kernel)
 
@@ -163,7 +163,7 @@ def test_where_it_pays(device, passes):
     for block, pays in [(BLOCKS[0], True), ((64, 128, 64, 7, 4), True), (BLOCKS[3], False)]:
         whole, out = framed(device, M, N, "fp16", turned=False)
         kernel = launch(device, device.to(a), device.to(b), out, block, enabled_passes=passes)
-        check_product(check_frame(whole, M, N, turned=False), a, b)
+        check_gemm(check_frame(whole, M, N, turned=False), a, b)
         if on_hopper(device):
             assert (COPY in kernel.asm["ptx"]) == pays
 
@@ -176,7 +176,7 @@ def test_more_programs_than_ctas(gpu):
         whole, out = framed(gpu, M, N, "fp16", turned=False)
         kernel = launch(gpu, gpu.to(a), gpu.to(b), out, block)
         check_raised(gpu, kernel)
-        check_product(check_frame(whole, M, N, turned=False), a, b)
+        check_gemm(check_frame(whole, M, N, turned=False), a, b)
 
 
 @pytest.mark.parametrize("start, step", [(1, 1), (0, 3), (8, 2)])
@@ -187,7 +187,7 @@ def test_results_that_no_map_describes(device, start, step):
     whole = device.output((M, 3 * N + 40), "fp16")
     view = whole.array[:, start : start + N * step : step]
     launch(device, device.to(a), device.to(b), view, BLOCKS[3])
-    check_product(whole.numpy()[:, start : start + N * step : step], a, b)
+    check_gemm(whole.numpy()[:, start : start + N * step : step], a, b)
 
 
 @pytest.mark.parametrize("dtype, columns", [("fp32", 106), ("fp16", 43), ("fp32", 1)])
@@ -196,7 +196,7 @@ def test_rows_that_end_within_16_bytes(device, dtype, columns):
     a, b = random((96, 64), "fp16", 13), random((64, columns), "fp16", 14)
     whole, out = framed(device, 96, columns, dtype, turned=False)
     launch(device, device.to(a), device.to(b), out, BLOCKS[3])
-    check_product(check_frame(whole, 96, columns, turned=False), a, b)
+    check_gemm(check_frame(whole, 96, columns, turned=False), a, b)
 
 
 @triton.jit
@@ -217,7 +217,7 @@ def test_constant_ends_of_rows(device, columns, whole):
     out = device.output((64, 128), "fp32")
     kernel = some_columns[(1,)](device.to(a), device.to(b), out.array, 96, columns, **RAISED)
     result = out.numpy()
-    check_product(result[:, :columns], a, b[:, :columns])
+    check_gemm(result[:, :columns], a, b[:, :columns])
     assert np.isnan(result[:, columns:]).all()
     if on_hopper(device):
         assert (COPY in kernel.asm["ptx"]) == whole
@@ -272,8 +272,8 @@ def test_two_results(device, warps):
         device.to(a), device.to(b), whole.array, low.array, M, N, K, 128, 64, 32,
         num_warps=warps, **RAISED,
     )  # fmt: skip
-    check_product(whole.numpy(), a, b)
-    check_product(low.numpy(), a, b, activation=lambda x: np.minimum(x, 0))
+    check_gemm(whole.numpy(), a, b)
+    check_gemm(low.numpy(), a, b, activation=lambda x: np.minimum(x, 0))
     if on_hopper(device):
         assert kernel.asm["mma"].count("nv.tma_store ") == 2
 

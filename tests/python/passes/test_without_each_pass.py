@@ -64,19 +64,19 @@ def multiply(device, block, shape, **options):
     return kernel
 
 
-def small_product(device, **options):
+def small_gemm(device, **options):
     return multiply(device, (64, 64, 32, 4, 4), (272, 208, 144), **options)
 
 
-def product_of_two_blocks(device, **options):
+def gemm_of_two_ctas(device, **options):
     return multiply(device, (64, 128, 64, 3, 4), (144, 272, 208), **options)
 
 
-def product_of_four_warps(device, **options):
+def gemm_of_four_warps(device, **options):
     return multiply(device, (128, 128, 32, 4, 4), (144, 272, 208), **options)
 
 
-def large_product(device, **options):
+def large_gemm(device, **options):
     return multiply(device, (128, 256, 32, 3, 8), (128, 256, 96), **options)
 
 
@@ -283,11 +283,11 @@ def multiply_until(device, leaves, **options):
     return kernel
 
 
-def product_in_while(device, **options):
+def gemm_in_while(device, **options):
     return multiply_until(device, False, **options)
 
 
-def product_until_break(device, **options):
+def gemm_until_break(device, **options):
     return multiply_until(device, True, **options)
 
 
@@ -424,10 +424,10 @@ def sums_of_products(device, **options):
 
 
 WORKLOADS = [
-    small_product,
-    product_of_two_blocks,
-    product_of_four_warps,
-    large_product,
+    small_gemm,
+    gemm_of_two_ctas,
+    gemm_of_four_warps,
+    large_gemm,
     causal_attention,
     whole_attention,
     wide_attention,
@@ -440,8 +440,8 @@ WORKLOADS = [
     rows_read_twice,
     scaled_blocks,
     two_loops,
-    product_in_while,
-    product_until_break,
+    gemm_in_while,
+    gemm_until_break,
     gradients,
     deep_gradients,
     sums_of_products,
@@ -452,7 +452,7 @@ WORKLOADS = [
     long_narrow_row,
     short_rows,
 ]
-ON_A_GPU = [small_product, large_product, deep_attention, gradients]
+ON_A_GPU = [small_gemm, large_gemm, deep_attention, gradients]
 
 
 @pytest.fixture(scope="module")
@@ -473,7 +473,7 @@ def test_without_it_or_with_it(device, usual, name):
         pytest.skip("orders accesses of shared memory")
     is_default = next(step.is_default for step in PASSES if step.name == name)
     options = {"disabled_passes" if is_default else "enabled_passes": name}
-    workloads = ON_A_GPU if device.on_gpu else WORKLOADS if device.arch else [small_product, walk]
+    workloads = ON_A_GPU if device.on_gpu else WORKLOADS if device.arch else [small_gemm, walk]
     changed = set()
     for workload in workloads:
         known = usual.get(workload)

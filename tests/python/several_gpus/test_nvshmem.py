@@ -14,7 +14,7 @@ import nvshmem_library as nvshmem
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import check_product, random
+from conftest import check_gemm, random
 from matmul_kernels import product_of_rows
 from pantile.backends.compiler import GPUTarget
 from pantile.compiler import ASTSource
@@ -183,7 +183,7 @@ def test_a_gemm_has_one_code_for_all_arguments(emulated, library):
                 out.array, emulated.to(a), emulated.to(b), 130, 72, K, BM=128, BN=128, BK=64
             )
             assert made.metadata.launch_abi == "triton" and not made._kernel.tensor_maps
-            check_product(out.numpy() / 2, a, b)
+            check_gemm(out.numpy() / 2, a, b)
 
 
 @triton.jit
@@ -208,7 +208,7 @@ def test_descriptors_have_one_code(emulated, library):
             left = TensorDescriptor(on_a, [rows, n], [stride, 1], [n, 64])
             right = TensorDescriptor(on_b, [n, n], [n, 1], [64, n])
             made = kernel[(1,)](out.array, left, right, n)
-            check_product(out.numpy() / 2, np.where(np.arange(n)[:, None] < rows, a, 0), b)
+            check_gemm(out.numpy() / 2, np.where(np.arange(n)[:, None] < rows, a, 0), b)
     assert not made._kernel.tensor_maps
 
 
@@ -249,7 +249,7 @@ def test_no_load_comes_before_the_wait(emulated, library, num_stages):
             out.array, shared, emulated.to(a), emulated.to(b), signals, K,
             M=M, N=N, STEP=64, num_stages=num_stages,
         )  # fmt: skip
-    check_product(out.numpy(), a, b)
+    check_gemm(out.numpy(), a, b)
 
 
 @core.extern

@@ -6,7 +6,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from device_arrays import check_product, random
+from device_arrays import check_gemm, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
 from test_graphs import matmul_kernel
 
@@ -95,7 +95,7 @@ def test_gemms(gpus, num_stages):
             gpu.to(a), gpu.to(b), c.array, M, N, K, K, N, N,
             BM=128, BN=128, BK=64, num_stages=num_stages,
         )  # fmt: skip
-        check_product(c.numpy(), a, b)
+        check_gemm(c.numpy(), a, b)
 
 
 @triton.jit

@@ -5,7 +5,7 @@ import json
 
 import pantile.language as tl
 import pytest
-from predictions import ROOT, kernels, predict, predict_product
+from predictions import ROOT, kernels, predict, predict_gemm
 
 TABLES = json.loads((ROOT / "docs/measurements/peers-2026-11-22.json").read_text(encoding="utf-8"))[
     "tables"
@@ -23,7 +23,7 @@ def described(config):
 
 def order(size, **options):
     """The configurations from the best on, and their predictions."""
-    found = {described(c): predict_product((size,) * 3, c, **WHOLE, **options) for c in CONFIGS}
+    found = {described(c): predict_gemm((size,) * 3, c, **WHOLE, **options) for c in CONFIGS}
     assert not any(prediction.unknown for prediction in found.values())
     return sorted(found, key=lambda name: (found[name].spills, found[name].cycles)), found
 
@@ -50,7 +50,7 @@ def measured_at_one_size():
             for row in (row for row in rows if row["size"] == size):
                 tile, stages, warps = row["name"].split(", ")
                 config = kernels.config(*map(int, tile.split("x")), int(stages), int(warps))
-                cycles = predict_product((size,) * 3, config, **WHOLE).cycles
+                cycles = predict_gemm((size,) * 3, config, **WHOLE).cycles
                 known.append((row["relative to cuBLAS"][column], cycles))
             yield known
 
@@ -77,7 +77,7 @@ def test_pairs_whose_launches_choose_stream_k():
             continue
         for row in group:
             config = kernels.config(*map(int, row["tile"].split("x")), row["stages"], row["warps"])
-            chosen, whole = (predict_product(extents, config, **o).cycles for o in ({}, WHOLE))
+            chosen, whole = (predict_gemm(extents, config, **o).cycles for o in ({}, WHOLE))
             assert (chosen < whole) == (row["chosen"] == "split"), row
             splits += chosen < whole
             known.append((row["speedup_as_chosen"] / row["whole_us"], chosen))
@@ -103,7 +103,7 @@ def test_times_are_near_those_measured(size):
 def test_more_programs_never_take_less(target):
     config = kernels.config(128, 128, 32, 3, 8)
     found = [
-        predict_product((2048, 2048, 1024), config, target=target, sms=sms, of_tiles=of_tiles)
+        predict_gemm((2048, 2048, 1024), config, target=target, sms=sms, of_tiles=of_tiles)
         for of_tiles in (True, False)
         for sms in (512, 256, 255, 128, 100, 64, 1)
     ]
@@ -139,4 +139,4 @@ def test_what_does_not_fit_is_refused():
     import pantile as triton
 
     with pytest.raises(triton.OutOfResources, match="shared memory"):
-        predict_product((4096,) * 3, kernels.config(256, 256, 128, 4, 8))
+        predict_gemm((4096,) * 3, kernels.config(256, 256, 128, 4, 8))
