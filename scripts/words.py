@@ -48,11 +48,15 @@ INSTEAD = {
     r"dear(er|est)?": "expensive",
     r"for want of": "for lack of",
     r"in front of": "before",
-    r"(?<!_)mends?": "fix",
+    r"mend(s|ed)?": "fix",
     r"(the|that|a|of) nights?('s)?": "the date",
     r"nobody('s)?": "no thread, nothing",
+    r"(\d+|one|two|four|eight|sixteen|several) (bits?|bytes?|lines?|loads?|registers?|rows?|warps?)"
+    r" an? (access|element|lane|program|row|thread|warp)": "per",
 }
 PATTERN = re.compile("|".join(rf"(?P<w{i}>\b{word}\b)" for i, word in enumerate(INSTEAD)), re.I)
+# In a name, but not in torch's `regs_per_multiprocessor`.
+BETWEEN_WORDS = re.compile(r"(?<=[a-z])_(?!multiprocessor)(?=[a-z])")
 LEFT_OUT = (
     "docs/measurements/",
     "CHANGELOG.md",
@@ -75,10 +79,12 @@ def tracked():
 
 
 def findings(text):
-    """(line, word, what to write instead) for each word of the table."""
+    """(line, word, what to write instead) for each word of the table, also within names."""
     for number, line in enumerate(text.split("\n"), 1):
-        for match in PATTERN.finditer(line):
-            yield number, match[0], list(INSTEAD.values())[int(match.lastgroup[1:])]
+        texts = {line, BETWEEN_WORDS.sub(" ", line)}
+        matches = {match.span(): match for text in texts for match in PATTERN.finditer(text)}
+        for (start, end), match in sorted(matches.items()):
+            yield number, line[start:end], list(INSTEAD.values())[int(match.lastgroup[1:])]
 
 
 def main(names):

@@ -381,7 +381,7 @@ func.func @a_fork_in_a_branch(%b: i1) {
 }
 
 // -----
-func.func @nobody_to_dismiss(%b: i1) {
+func.func @nothing_to_dismiss(%b: i1) {
   nv.fork_producer
   scf.if %b {
     // expected-error @below {{dismiss_producer_c1: it is in no branch of a kernel with `nv.producer`}}

@@ -34,6 +34,11 @@ import words  # noqa: E402
         ("in front of the loop", "in front of", "before"),
         ("carried for nobody", "nobody", "no thread, nothing"),
         ("a dearer way", "dearer", "expensive"),
+        ("it was mended since", "mended", "fix"),
+        ("func @copy_to_a_ring(%p)", "ring", "circular buffer"),
+        ("Tests `waits_in_front_of_it`.", "in_front_of", "before"),
+        ("Sixteen bytes an access", "Sixteen bytes an access", "per"),
+        ("with 128 registers a thread", "128 registers a thread", "per"),
     ],
 )
 def test_an_older_word_is_found(text, word, instead):
@@ -56,6 +61,8 @@ def test_an_older_word_is_found(text, word, instead):
         "front ends",
         "the product of two numbers",
         "a round number",
+        "how many registers a thread uses",
+        "regs_per_multiprocessor",
     ],
 )
 def test_other_words_are_left_alone(text):

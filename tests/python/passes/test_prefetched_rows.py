@@ -53,7 +53,7 @@ def test_norm_of_prefetched_rows(device, rows, n, stride, block, dtype, num_warp
 
 @triton.jit
 def maxima_kernel(x_ptr, y_ptr, count, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """Several rows a program, of a matrix for each number along the second axis."""
+    """Several rows per program, of a matrix for each number along the second axis."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     cols = tl.arange(0, BLOCK)
     at = (tl.program_id(1) * count + r[:, None]) * n + cols[None, :]
