@@ -1,10 +1,10 @@
-"""GEMMs whose right operand has 4 bits an element, two a byte, in loops whose pointers keep paces of their own.
+"""GEMMs whose right operand has 4 bits per element, two per byte, in loops whose pointers advance by different amounts.
 
 Needs: draft, pieces_*.
 Gives: draw_packed.
 How:   the counter runs over elements of K, while the bytes' pointers move by half of that, those of
-       scales by one row a block. Bytes lie in rows of N or of K // 2, which the kernel divides itself.
-       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Scales are one a
+       scales by one row per block. Bytes lie in rows of N or of K // 2, which the kernel divides itself.
+       Sums are plain accumulators, or of scaled dots, and often split by stream-K. Scales are one per
        block, column or row, or several columns share one, so that TMA cannot load them all. Numbers
        and scales have few bits, so that all sums are exact.
 """
@@ -13,7 +13,7 @@ from .draft import HALVES, NAMES, Draft, launch_options
 from .pieces_epilogue import Plane, epilogue
 from .pieces_loops import draw_sweep, sweep_loop
 
-# Rows, columns, elements of K an iteration.
+# Rows, columns, elements of K per iteration.
 SIZES = [(16, 64, 64), (64, 64, 64), (64, 32, 32), (64, 128, 64), (128, 64, 128), (16, 32, 128)]
 SIZES += [(128, 128, 64), (64, 64, 32)]
 

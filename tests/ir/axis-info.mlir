@@ -1,3 +1,4 @@
+// Contiguity, divisibility and constancy of each operation follow from those of its operands.
 // RUN: pantile-opt %s -test-axis-info -verify-diagnostics -o /dev/null
 
 func.func @arange_and_splat(%x: i32 {tile.divisibility = 16 : i32}, %y: i32) {

@@ -185,14 +185,14 @@ def test_scales(device, way, stages):
 )
 @pytest.mark.parametrize("way", ["plain", "masked", "carried"])
 def test_tiles(device, way, bm, bn, warps):
-    """Vectors shorter than a warp, of several elements a lane, and of no power of two."""
+    """Vectors shorter than a warp, of several elements per lane, and of no power of two."""
     run(device, way, bm, bn, 64, 3, warps)
 
 
 @pytest.mark.parametrize("choice", ["nv-stream-k", "third-cta"])
 @pytest.mark.parametrize("tiles", [1, 3])
 def test_other_program_maps(device, choice, tiles):
-    """Several tiles a program, and tiles that CTAs split: stages and phases go on."""
+    """Several tiles per program, and tiles that CTAs split: stages and phases go on."""
     for way in ("plain", "masked"):
         run(device, way, tiles=tiles, blocks=9, enabled_passes=choice)
 

@@ -1,4 +1,4 @@
-"""Histograms of integers: private to a program then added by atomics, by one atomic an element, weighted.
+"""Histograms of integers: private to a program then added by atomics, by one atomic per element, weighted.
 
 A 2-D joint histogram and the equalisation of an image go through the same counts. Counts are exact;
 weighted sums within 1e-5 of the sum of magnitudes, since atomics add in any order.

@@ -98,7 +98,7 @@ def _entry(code):
 def quantise_nf4_kernel(
     x_ptr, q_ptr, absmax_ptr, n, BLOCK: tl.constexpr, PER: tl.constexpr
 ):  # fmt: skip
-    """`PER` blocks a program. A block of zeros has the code of zero, and so has what follows x."""
+    """`PER` blocks per program. A block of zeros has the code of zero, and so has what follows x."""
     block = tl.program_id(0) * PER + tl.arange(0, PER)
     at = block[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)

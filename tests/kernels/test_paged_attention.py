@@ -110,7 +110,7 @@ def _decode_one_head(
     Out, Q, K_Cache, V_Cache, Block_Table, Seq_Lens, sm_scale, stride_tb,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, PAGE: tl.constexpr,
 ):  # fmt: skip
-    """One query head a program and one page a step, by multiplications and sums."""
+    """One query head per program and one page per step, by multiplications and sums."""
     batch, head = tl.program_id(0), tl.program_id(1)
     kv_head = head // (HEADS // KV_HEADS)
     offs_d, offs_p = tl.arange(0, HEAD_DIM), tl.arange(0, PAGE)

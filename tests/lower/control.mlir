@@ -1,4 +1,4 @@
-// Loops are rotated; values carried through are one phi a register. A counter that starts at or above
+// Loops are rotated; values carried through are one phi per register. A counter that starts at or above
 // zero is compared after its step, without a sign.
 // RUN: pantile-lower %s | FileCheck %s
 

@@ -5,7 +5,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# Eight registers a thread, in two vectors.
+# Eight registers per thread, in two vectors.
 # VECTORS-COUNT-2: setp.lt.s32
 # VECTORS-NOT: setp
 # ELEMENTS-COUNT-8: setp.lt.s32

@@ -1,4 +1,4 @@
-// Sixteen bytes an access, predicated; one base and constant offsets.
+// Sixteen bytes per access, predicated; one base and constant offsets.
 // RUN: pantile-lower %s | FileCheck %s
 // RUN: pantile-lower --ptx %s | FileCheck %s --check-prefix=PTX
 

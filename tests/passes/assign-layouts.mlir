@@ -1,7 +1,7 @@
-// Every tile gets a layout: memory accesses choose theirs, what is cheap follows.
+// Every tile gets a layout: memory accesses choose theirs, inexpensive values follow.
 // RUN: pantile-opt %s -split-input-file -tile-assign-layouts | FileCheck %s
 
-// A vector sum: 128 bits an access, one layout for everything.
+// A vector sum: 128 bits per access, one layout for everything.
 // CHECK: #[[L:.*]] = #tile.layout<[1024], reg = {{\[\[}}1], [2], [512]], lane = {{\[\[}}4], [8], [16], [32], [64]], warp = {{\[\[}}128], [256]]>
 // CHECK-NOT: #tile.layout
 // CHECK-LABEL: @add

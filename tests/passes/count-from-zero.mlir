@@ -1,3 +1,4 @@
+// A loop is numbered from 0 where a pointer or an index advances by no multiple of its step; others stay as they are.
 // RUN: pantile-opt %s --tile-count-from-zero | FileCheck %s
 
 // Example.

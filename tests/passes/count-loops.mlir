@@ -1,3 +1,4 @@
+// A `while` that counts by a constant step becomes a `for`, unless its body or its condition forbids it.
 // RUN: pantile-opt %s --tile-count-loops | FileCheck %s
 
 // Example.

@@ -10,11 +10,11 @@
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: @two_in_flight
   // CHECK: scf.for
-  // CHECK-NEXT: %[[SCORES:.*]] = nv.wgmma
+  // CHECK: %[[SCORES:.*]] = nv.wgmma
   // CHECK-NEXT: %[[SLOPES:.*]] = nv.wgmma
   // CHECK-NEXT: %[[SCORED:.*]] = nv.wgmma_wait %[[SCORES]]
   // CHECK-NEXT: math.exp2 %[[SCORED]]
-  // CHECK-NEXT: %[[SLOPED:.*]] = nv.wgmma_wait %[[SLOPES]]
+  // CHECK: %[[SLOPED:.*]] = nv.wgmma_wait %[[SLOPES]]
   // CHECK-NEXT: arith.mulf %{{.*}}, %[[SLOPED]]
   func.func @two_in_flight(%query: !stage, %key: !stage, %value: !stage, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32

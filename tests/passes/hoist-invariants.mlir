@@ -1,3 +1,4 @@
+// Operations whose operands a loop does not change move before it, unless the loop forbids it.
 // RUN: pantile-opt %s --tile-hoist-invariants | FileCheck %s
 
 // Example.

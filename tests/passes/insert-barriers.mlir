@@ -70,8 +70,8 @@ module attributes {tile.num_warps = 1 : i32} {
   }
 
   // Where the threads synchronise in each iteration anyway, no barrier is needed before the loop.
-  // CHECK-LABEL: @met_in_the_loop
-  func.func @met_in_the_loop(%x: !tile, %n: i32) -> !tile {
+  // CHECK-LABEL: @synchronised_in_the_loop
+  func.func @synchronised_in_the_loop(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %a = nv.alloc at 0 : !buffer
@@ -79,10 +79,11 @@ module attributes {tile.num_warps = 1 : i32} {
     // CHECK: nv.local_store
     // CHECK-NEXT: scf.for
     // CHECK-NEXT: nv.barrier
-    // CHECK-NEXT: nv.local_store
+    // CHECK: nv.local_store
     // CHECK-NEXT: nv.barrier
     // CHECK-NEXT: nv.local_load
-    // CHECK-NEXT: nv.local_load
+    // CHECK-NOT: nv.barrier
+    // CHECK: return
     nv.local_store %x, %a : !tile, !buffer
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (!tile) : i32 {
       nv.local_store %v, %b : !tile, !buffer

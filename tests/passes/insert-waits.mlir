@@ -42,10 +42,11 @@ module attributes {tile.num_warps = 4 : i32} {
   func.func @use_in_between(%a: !b, %b: !b, %c: !sum, %d: !sum) -> (!sum, !sum) {
     // CHECK: %[[X:.*]] = nv.wgmma
     // CHECK-NEXT: %[[Y:.*]] = nv.wgmma
-    // CHECK-NEXT: arith.negf %arg2
+    // CHECK-NOT: nv.wgmma_wait
+    // CHECK: arith.negf %arg2
     // CHECK-NEXT: %[[X1:.*]] = nv.wgmma_wait 1, %[[X]]
     // CHECK-NEXT: %[[USE:.*]] = arith.addf %[[X1]], %[[X1]]
-    // CHECK-NEXT: %[[Y1:.*]] = nv.wgmma_wait 0, %[[Y]]
+    // CHECK: %[[Y1:.*]] = nv.wgmma_wait 0, %[[Y]]
     // CHECK-NEXT: return %[[USE]], %[[Y1]]
     %x = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     %y = nv.wgmma %a, %b, %d mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum

@@ -57,7 +57,7 @@ def norm(x_ptr, y_ptr, w_ptr, stride, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + tl.program_id(0) * stride + cols, x / rms * w, mask=mask)
 
 
-# 4 rows of 4 KiB: 32 lines a row, a row a warp.
+# 4 rows of 4 KiB: 32 lines per row, one row per warp.
 # ROWS: #[[LINES:.*]] = #tile.layout<{{.*}}reg = [], lane = {{\[\[}}0, 32], [0, 64], [0, 128], [0, 256], [0, 512]]{{.*}}warp = {{\[\[}}1, 0], [2, 0]]
 # ROWS: arith.constant 256 : i32
 # ROWS: nv.prefetch {{.*}} #[[LINES]]>
@@ -71,7 +71,7 @@ def rows(x_ptr, y_ptr, count, n):
     tl.store(y_ptr + at, x - tl.max(x, axis=1)[:, None], mask=mask)
 
 
-# Two rows a program.
+# Two rows per program.
 @triton.jit
 def residual(x_ptr, r_ptr, y_ptr, n):
     at = tl.program_id(0) * n + tl.arange(0, 4096)

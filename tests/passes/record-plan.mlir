@@ -1,4 +1,4 @@
-// The plan is read from the IR that is lowered: a property a function. Cycles follow the model of the machine, and are no property here.
+// The plan is read from the IR that is lowered: one property per function. Cycles follow the model of the machine, and are no property here.
 // RUN: pantile-opt %s -split-input-file -nv-record-plan | FileCheck %s
 
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>

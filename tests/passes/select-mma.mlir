@@ -1,3 +1,4 @@
+// Each dot gets the instruction and the arrangement of warps that its shape, its types and the target allow; remarks say why it is not wgmma.
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -verify-diagnostics=only-expected | FileCheck %s
 
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {

@@ -1,3 +1,4 @@
+// Each kind of planted mistake changes one operation, that of number `at`; nothing changes where there is none.
 // RUN: pantile-opt %s -test-plant-error="kind=drop-barrier at=1" | FileCheck %s --check-prefix=BARRIER
 // RUN: pantile-opt %s -test-plant-error="kind=late-wait" | FileCheck %s --check-prefix=WAIT
 // RUN: pantile-opt %s -test-plant-error="kind=drop-load-mask" | FileCheck %s --check-prefix=MASK

@@ -83,7 +83,7 @@ def plain(a, b, c, depth, stride):
 # A CTA has 1024 threads, and none is left for a producer.
 # MANY: warps are not specialised: a CTA of 32 warps has no room for another
 # MANY-NOT: nv.producer {
-# Nor do 16 warps with 128 registers a thread multiply by instructions whose sums take all of them.
+# Nor do 16 warps with 128 registers per thread multiply by instructions whose accumulators take all of them.
 # SUMS: this dot runs on mma.sync m16n8k16, 4 x 4 warps; not on wgmma: the accumulator of one instruction leaves a thread too few registers
 @triton.jit
 def wide(a, b, c, depth, stride, SIZE: tl.constexpr):

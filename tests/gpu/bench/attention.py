@@ -1,8 +1,8 @@
 """Attention: ours, the same source on Triton, and the one over descriptors (Triton's tutorial 06).
 
 Every contestant is tuned over the same configurations at each length, as the tuner does; each
-configuration's result is compared with float64 first; then the contestants take turns, round after
-round. The table has the medians of the rounds in TFLOP/s; a causal dot counts half.
+configuration's result is compared with float64 first; then the contestants run interleaved. The
+table has medians in TFLOP/s; a causal dot counts half.
 
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
                     [--only pantile] [--variants] [--rounds 5] [--any-extent]

@@ -1,4 +1,4 @@
-"""Several builds of Pantile in one process, so that an old and a new library can take turns.
+"""Several builds of Pantile in one process, so that runs of an old and a new library can be interleaved.
 
 Needs: for each build the folder that PYTHONPATH would name, such as `build/python`, with the
        extension module `_pantile` in its package. That module finds the library.

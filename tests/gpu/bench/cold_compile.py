@@ -2,7 +2,7 @@
 
 Each measurement is a process of its own with an empty cache. Before the clock starts the process
 has imported torch and the package, has a CUDA context, and has launched an empty kernel, so that
-only the compilation of the GEMM is timed. Ours and Triton's take turns.
+only the compilation of the GEMM is timed. Ours and Triton's are interleaved.
 
 Usage: cold_compile.py [--rounds 5] [--block 128 256 64] [--stages 3] [--warps 8]
 """

@@ -1,7 +1,7 @@
 """torch.compile on models and programs, with the real Triton and with Pantile in its place.
 
 Each measurement is a process of its own with empty caches. A batch of cases compiles at once, both
-sides together (compiled/batch.py); then each is timed while nothing else runs, the sides in turn. A
+sides together (compiled/batch.py); then each is timed while nothing else runs, the sides interleaved. A
 case passes where it runs and its results differ from eager execution by at most twice what they
 differ under Triton, or by 1e-5 of the largest element.
 

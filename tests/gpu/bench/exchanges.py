@@ -3,7 +3,7 @@
     torchrun --nproc-per-node=2 tests/gpu/bench/exchanges.py --json exchanges.json
 
 Both sides take the fastest of the same few tiles and leave their inputs as they were. Then they are
-timed in turns; a time is that of the slowest rank, medians of 11 are reported. Every element of every
+timed interleaved; a time is that of the slowest rank, medians of 11 are reported. Every element of every
 kernel is compared with float64 before it is timed.
 For each size the script says what limits the kernel: its GEMM alone, or the bytes that must cross
 the link, by the bandwidth of a plain copy from a peer, which it measures; neither where it takes

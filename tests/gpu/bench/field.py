@@ -1,7 +1,7 @@
 """The kernels of the field: the same source on Triton and on Pantile, interleaved, in one process.
 
 Each case of field/ is drawn once, at the sizes of models. Each package's result is compared with
-float64, every element, before it is timed. Then both run in turn, in an order drawn for each round;
+float64, every element, before it is timed. Then both run interleaved, in an order drawn for each round;
 a measurement is the median of single launches with a cold L2.
 
 Usage: field.py [--only TEXT ...] [--rounds 5] [--budget-ms 8] [--small] [--json FILE]

@@ -1,4 +1,4 @@
-"""Contestants take turns; and the end of a tuning, where near equals do.
+"""Interleaved runs of contestants; and the end of a tuning, where near equals do.
 
 One short measurement each picks by luck among near equals: two kernels of 5 µs, or of a card at its
 limit of power, differ by more from one second to the next than from each other.
@@ -13,7 +13,7 @@ FINALISTS, SLACK, ROUNDS = 5, 1.15, 6
 
 def final(times, launch_of, timer, finalists=FINALISTS, count=ROUNDS):
     """The configurations of `times` (each with its milliseconds) at most SLACK times slower than
-    the fastest, `finalists` of them, by their medians over `count` rounds there and back.
+    the fastest, `finalists` of them, by their medians over `count` interleaved rounds, forwards and backwards.
 
     `launch_of(config, number)` gives what runs in round `number`; `timer.median` measures it.
     """

@@ -1,7 +1,7 @@
 """Products of fp32 by tf32, or of fp64, in all orders of operands: ours, Triton's and cuBLAS's through torch.
 
 Ours and Triton's run the same source (kernels.py) over the same configurations. Each is sampled once,
-its fastest is compared with float64, every element, and then all three run in turn, in an order
+its fastest is compared with float64, every element, and then all three run interleaved, in an order
 drawn for each round; a measurement is the median of single launches with a cold L2. "nn" is A and B
 by rows, "t" a matrix by columns. Before that, products of positive fp32 operands tell whether operands are
 rounded to the nearest, or cut off: then each is too small by 2^-11 for each operand.

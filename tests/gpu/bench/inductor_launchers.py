@@ -3,7 +3,7 @@
 Usage: inductor_launchers.py [--bursts 60] [--launches 300]
 Needs: a GPU, torch 2.11 or later, triton; PYTHONPATH with pantile.
 Gives: nanoseconds per launch for each package and launcher: the median and the least of the bursts.
-How:   a process for each package and launcher, twice, in turn. The launcher is the function that
+How:   a process for each package and launcher, twice, interleaved. The launcher is the function that
        CachingAutotuner makes of a kernel with four pointers and a number; bursts are shorter than
        the queue of launches, so that none waits for the GPU.
 """

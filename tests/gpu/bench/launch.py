@@ -2,7 +2,7 @@
 
 The bare launch is a loop in C around cuLaunchKernelEx with the same kernel and parameters, in the
 same process. Kernels do nothing, or next to nothing; the queue is drained after every 256 launches,
-outside of the clock. The contestants take turns, batch by batch; the table has medians.
+outside of the clock. The contestants' batches are interleaved; the table has medians.
 
 Usage: launch.py [--batches 50] [--launches 256] [--json FILE]
 """

@@ -1,12 +1,12 @@
 """GEMM: ours, Triton's and the library's (cuBLAS through torch).
 
 Ours and Triton's run the same source and tune over the same configurations, the tutorial's ten and some
-larger blocks, by the same timer: all once, then the fastest in turn, round after round, five of
+larger blocks, by the same timer: all once, then the fastest interleaved, five of
 them or at small sizes, where luck decides the first, eight. `own` is
 ours with further configurations that name passes, next to the fastest few of the common ones, and
 `any` (`--any-extent`) ours with those and with tiles that are no powers of two.
-Every result is compared with float64 before it is timed. The contestants are timed in turn, round
-after round, each measurement being the median of single launches with a cold L2; the table has the
+Every result is compared with float64 before it is timed. The contestants are timed interleaved,
+each measurement being the median of single launches with a cold L2; the table has the
 medians of the rounds, in TFLOP/s. All work on the same arrays. At small sizes there are a dozen
 rounds, each on arrays elsewhere in memory: where they lie costs a kernel of 6 us up to half a
 microsecond, and each kernel another place.

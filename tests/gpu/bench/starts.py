@@ -1,7 +1,7 @@
 """Small GEMMs, where what counts is how soon a CTA issues its first MMA.
 
 For each size a tile or two, with and without a producer, Triton's code of the same source and tile,
-and the library's. All are checked against float64, then timed in turn, round after round, by medians
+and the library's. All are checked against float64, then timed interleaved, by medians
 of single launches with a cold L2; each round on arrays elsewhere in memory, the same for all.
 
 Usage: starts.py [--rounds 5] [--budget-ms 6] [--json FILE]

@@ -1,6 +1,6 @@
 """What the package adds to the start of a process: its import, and the first result of a kernel.
 
-Each measurement is a fresh process; those with and without the package take turns. The kernel is in
+Each measurement is a fresh process; those with and without the package are interleaved. The kernel is in
 the cache on disk. Milliseconds of wall time, medians; and of processor time, which a busy machine
 keeps too.
 

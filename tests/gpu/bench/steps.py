@@ -1,15 +1,15 @@
 """What each technique gives to the GEMM: tile by tile, with and without it, relative to cuBLAS.
 
-`ladder` has all of them, one after the other, for a text that knows nothing of tile order: the
-masked product over a grid of two axes. `loads` and `epilogue` take the tutorial's text. `gathered`
-takes A's rows in the order of a table, so that TMA can load B alone. `order` compares the order of programs that the compiler chooses for the plain text with the one that the
+`ladder` has all of them, one after the other, for a kernel source without a tile order: the
+masked GEMM over a grid of two axes. `loads` and `epilogue` take the tutorial's source. `gathered`
+takes A's rows in the order of a table, so that TMA can load B alone. `order` compares the order of programs that the compiler chooses for the plain source with the one that the
 tutorial writes out. What was expected of each step stands in PREDICTED.
 
 Usage: steps.py [--of ladder|loads|epilogue|gathered|order] [--sizes 2048 4096 8192] [--rounds 5]
                 [--blocks 10] [--budget-ms 30] [--markdown FILE]
 Gives: a table of TFLOP/s and of shares of cuBLAS, and the mean gain of each step over the one
-       before it. Every result is compared with float64 first; all contestants of a size take turns,
-       round after round.
+       before it. Every result is compared with float64 first; all contestants of a size run
+       interleaved.
 """
 
 import argparse

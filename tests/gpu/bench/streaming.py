@@ -1,7 +1,7 @@
 """Workloads of the memory's speed: ours, Triton's, the library's, and a copy of the same traffic.
 
 Ours and Triton's run the same source and take the fastest of the same few configurations, each of
-which is compared with float64 first. Then all take turns, round after round, each measurement
+which is compared with float64 first. Then all run interleaved, each measurement
 being the median of single launches with a cold L2. GB/s count every byte read or written once.
 Workloads of a few microseconds have their arrays elsewhere in memory in each round, there are more
 rounds, and all are the medians of more launches: where arrays lie costs each kernel another share.

@@ -2,7 +2,7 @@
 
 Each row of tensor_core_rows/ is drawn once. Both packages run the row's configurations, each result
 is compared with float64, and each package's fastest ones are timed again; then the best of each
-and the library's calls take turns, in an order drawn for each round, with a cold L2.
+and the library's calls run interleaved, in an order drawn for each round, with a cold L2.
 
 Usage: tensor_cores.py [--only TEXT ...] [--rounds 5] [--budget-ms 10] [--minutes 9] [--json FILE]
                        [--packages pantile triton] [--part I/N] [--compile] [--list]

@@ -1,8 +1,8 @@
 """The tutorials relative to Triton's: our source on Pantile, our source on Triton, Triton's tutorials.
 
-Each result is compared with float64 before it is timed. Then the contestants of a point take turns,
-round after round, each measurement being the median of single launches with a cold L2; the table has
-the medians of the rounds, and ours as a share of each peer: `/same` of our text on Triton, `/tutorial`
+Each result is compared with float64 before it is timed. Then the contestants of a point run
+interleaved, each measurement being the median of single launches with a cold L2; the table has
+the medians of the rounds, and ours as a share of each peer: `/same` of our source on Triton, `/tutorial`
 of Triton's tutorial.
 
 Usage: tutorials.py [01 02 04 05 06 07] [--rounds 5] [--depths 64 128] [--lengths 1024 4096]

@@ -83,7 +83,7 @@ def run(gpu, tmp_path):
 
 
 def test_a_kernel_takes_the_time_that_do_bench_measures(run):
-    """Other processes use the GPU meanwhile, so single runs of both take turns, and the shortest ones count."""
+    """Other processes use the GPU meanwhile, so single runs of both are interleaved, and the shortest ones count."""
     run("""
 from pantile.testing import do_bench
 n = 1 << 29  # 2 GiB each way: about a millisecond on an H200

@@ -4,7 +4,7 @@ How:   1. Both sides of every case start, and wait when the model has run eagerl
        2. All compile at once, so that both sides meet the same contention (`compile`).
        3. Of cases that measure a warm start, second processes with the caches of the first take
           their places, all of them at once.
-       4. Nothing else runs: by case, the sides are timed in turn, in rounds that begin with either.
+       4. Nothing else runs: by case, the sides are timed interleaved, in rounds that begin with either.
        5. Where more processes were asked for, all start again, find the caches, and are timed: two
           processes of one side differ by more than the rounds of one do. The fastest counts: what
           else runs on the machine only adds to a time.
