@@ -295,6 +295,15 @@ def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let options = [Option<"all", "all", "bool", "false", "convert also stores of which it is not known to pay">,
                  Option<"sums", "sums", "bool", "true", "convert also relaxed atomic adds to TMA reductions">];
 }
+def ScaleAfterReduction : Pass<"nv-scale-after-reduction", "::mlir::ModuleOp"> {
+  let summary = "Scale the maxima of rows instead of all elements";
+  let description = [{
+    The maximum of a row times a positive number is that number times the maximum of the row: a softmax then multiplies its scores where it subtracts
+    the maximum, by the same instruction. That an argument is positive and of moderate size is a condition of launches, next to those of a tensor map;
+    kernels without TMA are not changed. Without it each score is multiplied before the maximum is taken.
+  }];
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect"];
+}
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Allocate shared memory for buffers and for the scratch of operations";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `shared_bytes` of `nv.launch`.";

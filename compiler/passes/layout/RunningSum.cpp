@@ -1,15 +1,12 @@
 //===- RunningSum.cpp - see RunningSum.h --------------------------------------------------===//
 #include "passes/layout/RunningSum.h"
+#include "ir/Combine.h"
 
 using namespace mlir;
 
 namespace pantile {
 
-bool isSum(ReduceOp reduce) {
-  Block &block = reduce.getCombine().front();
-  return reduce.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
-         isa<arith::AddFOp>(block.front());
-}
+bool isSum(ReduceOp reduce) { return combinesBy<arith::AddFOp>(reduce); }
 
 std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
   BlockArgument argument = loop.getRegionIterArg(position);

@@ -12,6 +12,7 @@
 //        4. The same with a running maximum, exp(x - max(max(x), before)). The weight of 1 may then
 //           be in another tile, so the sum of a tile must only be added to the previous sum.
 //===----------------------------------------------------------------------------------------===//
+#include "ir/Combine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,12 +46,6 @@ Value skipMoves(Value value) {
     value = op->getOperand(0);
   }
   return value;
-}
-
-template <typename... Ops> bool combinesBy(ReduceOp op) {
-  Block &block = op.getCombine().front();
-  return op.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
-         isa<Ops...>(block.front());
 }
 
 bool isMaximumOf(Value value, Value of) {
