@@ -251,10 +251,10 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
 void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
   passes.add(createReallocateRegisters());
-  const bool inFront = passes.choice("barriers-before-loops",
-                                     "within nv-insert-barriers: a barrier before a loop where "
-                                     "that saves one in it");
-  passes.add(createInsertBarriers({.inFront = inFront}));
+  const bool beforeLoops = passes.choice("barriers-before-loops",
+                                         "within nv-insert-barriers: a barrier before a loop where "
+                                         "that saves one in it");
+  passes.add(createInsertBarriers({.beforeLoops = beforeLoops}));
   passes.add(createRematerialise()); // which leaves less to spill
   passes.add(createSpillToShared()); // the rest of shared memory is idle
   passes.add(createPackPrograms());  // of kernels without shared memory and barriers

@@ -386,7 +386,7 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
     the choice `barriers-before-loops`, a barrier is inserted before a loop if that saves one in it, as in the gradients of attention.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"inFront", "in-front", "bool", "true", "insert a barrier before a loop where that saves one in it">];
+  let options = [Option<"beforeLoops", "before-loops", "bool", "true", "insert a barrier before a loop where that saves one in it">];
 }
 
 def Rematerialise : Pass<"nv-rematerialise", "::mlir::ModuleOp"> {

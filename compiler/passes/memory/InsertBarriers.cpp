@@ -201,7 +201,7 @@ Effects effectsOf(Operation *op) {
 
 class BarrierInserter : public StructuredFlow<Open> {
 public:
-  explicit BarrierInserter(bool inFront) : inFront(inFront) {}
+  explicit BarrierInserter(bool beforeLoops) : beforeLoops(beforeLoops) {}
 
 private:
   void visitOp(Operation *op, Open &open) override {
@@ -280,7 +280,8 @@ private:
   }
 
   bool savesBarrierInside(scf::ForOp loop, const Open &open) {
-    return inFront && !isCounting && !open.empty() && barriersIn(loop, {}) < barriersIn(loop, open);
+    return beforeLoops && !isCounting && !open.empty() &&
+           barriersIn(loop, {}) < barriersIn(loop, open);
   }
 
   /// How many barriers the loop needs if `open` are the accesses before it.
@@ -294,7 +295,7 @@ private:
     return needed.size();
   }
 
-  const bool inFront;
+  const bool beforeLoops;
   bool isCounting = false;
   llvm::SmallPtrSet<Operation *, 8> needed; ///< before which a trial would insert a barrier
 };
@@ -304,7 +305,7 @@ struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {
   void runOnOperation() override {
     getOperation().walk([&](func::FuncOp function) {
       Open open;
-      BarrierInserter(inFront).visit(function.getBody(), open);
+      BarrierInserter(beforeLoops).visit(function.getBody(), open);
     });
   }
 };
