@@ -162,9 +162,9 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters != 0)     // a limit for one role would bind the other
     return;
-  const bool keepsOccupancy =
-      passes.choice("nv-keep-occupancy", "within nv-plan-programs: no producer where more CTAs "
-                                         "share an SM without it");
+  const bool occupancyFirst =
+      passes.choice("occupancy-first", "within nv-plan-programs: no producer where more CTAs "
+                                       "share an SM without it");
   const bool thirdCta = passes.offeredChoice(
       "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
                    "scratch that are added cost a third CTA per SM");
@@ -179,7 +179,7 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
                                       "TMA cannot load by cp.async");
   const bool buffersValues = passes.allows("buffered-values");
   passes.add(
-      createPlanPrograms({.keepsOccupancy = keepsOccupancy,
+      createPlanPrograms({.occupancyFirst = occupancyFirst,
                           .producer = passes.allows("nv-specialise-warps") && !without.producer,
                           .persistent = passes.allows("nv-make-persistent") && !without.persistence,
                           .streamK = passes.isEnabled("nv-stream-k"),

@@ -20,6 +20,7 @@ llvm::StringRef currentName(llvm::StringRef former) {
       .Case("nv-carry-accumulators", "carried-accumulators")
       .Case("nv-carry-sums", "carried-accumulators")
       .Case("nv-count-slots", "nv-count-stages")
+      .Case("nv-keep-occupancy", "occupancy-first")
       .Case("nv-load-ahead", "nv-prefetch-loads")
       .Case("nv-order-programs", "nv-order-raster")
       .Case("nv-overlap-products", "nv-overlap-dots")

@@ -161,12 +161,12 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
     `nv.stream_k_estimate`, by which each launch chooses between it and a variant with `nv-stream-k`.
 
     In kernels such as attention, whose MMAs are waited for in their iteration, a higher occupancy is preferred to a producer: CTAs hide each other's
-    waits. So is the same occupancy, if waits can be deferred by one iteration. The choice `nv-keep-occupancy` switches that rule: without it there is a
+    waits. So is the same occupancy, if waits can be deferred by one iteration. The choice `occupancy-first` switches that rule: without it there is a
     producer wherever TMA can do the loads. With the choice `third-cta`, added stages and scratch do not cost the third CTA per SM; without it, not
     the second.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = !listconcat([Option<"keepsOccupancy", "keeps-occupancy", "bool", "true", "a higher occupancy is preferred to a producer">,
+  let options = !listconcat([Option<"occupancyFirst", "occupancy-first", "bool", "true", "a higher occupancy is preferred to a producer">,
                              Option<"producer", "producer", "bool", "true", "a producer warp may load for the consumers">,
                              Option<"persistent", "persistent", "bool", "true", "a CTA may run several programs">,
                              Option<"streamK", "stream-k", "bool", "false", "CTAs may split a program's iterations">,

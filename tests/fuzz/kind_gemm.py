@@ -62,7 +62,7 @@ def draw_scaled_gemm(seed):
     if draft.chance(0.4):  # few CTAs per SM: registers for a second result
         draft.case.options.update(num_stages=draft.pick(4, 5, 6))
         left_out = draft.case.options.get("disabled_passes", "")
-        draft.case.options["disabled_passes"] = f"{left_out},nv-keep-occupancy".strip(",")
+        draft.case.options["disabled_passes"] = f"{left_out},occupancy-first".strip(",")
     return _draw_grid(draft, problem)
 
 

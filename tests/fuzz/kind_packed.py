@@ -40,7 +40,7 @@ class _Packed:
             options["enabled_passes"] = "nv-stream-k"
         if self.scale and draft.chance(0.7):  # a producer has vectors to load
             left_out = options.get("disabled_passes", "")
-            options["disabled_passes"] = f"{left_out},nv-keep-occupancy".strip(",")
+            options["disabled_passes"] = f"{left_out},occupancy-first".strip(",")
         self._sizes(most_more=32 if draft.chance(0.4) else 0)
         self._programs()
         self.before = draft.place()

@@ -10,7 +10,7 @@ import pantile.language as tl
 import pytest
 from device_arrays import random
 
-PRODUCER = {"disabled_passes": "nv-keep-occupancy"}
+PRODUCER = {"disabled_passes": "occupancy-first"}
 
 
 @triton.jit
@@ -210,8 +210,8 @@ def test_iterations(device, blocks):
 )
 def test_without(device, without):
     """The same next to passes that are left out."""
-    run(device, "plain", disabled_passes=f"nv-keep-occupancy,{without}")
-    run(device, "twice", disabled_passes=f"nv-keep-occupancy,{without}")
+    run(device, "plain", disabled_passes=f"occupancy-first,{without}")
+    run(device, "twice", disabled_passes=f"occupancy-first,{without}")
 
 
 @triton.jit

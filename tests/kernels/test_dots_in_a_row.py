@@ -109,7 +109,7 @@ def test_dots_in_a_row(device, way, stages):
         out, shared = device.output((m, n), "fp32"), device.to(alias.copy())
         added[(m // B, n // B)](
             device.to(a), device.to(b), shared, out.array, k, n, way, B, stages,
-            disabled_passes="nv-keep-occupancy",
+            disabled_passes="occupancy-first",
         )  # fmt: skip
         want, size = expected(way, a[:, :k], b, alias)
         allowed = 2.0**-16 * size + 1e-6
@@ -150,7 +150,7 @@ def test_groups_in_turn(device, way, parts):
     out = device.output((m, n), "fp32")
     in_turn[(3, 4)](
         device.to(a), device.to(b), out.array, k, n, way, 128, B, num_warps=8,
-        disabled_passes="nv-keep-occupancy",
+        disabled_passes="occupancy-first",
     )  # fmt: skip
     wide, tall = a[:, :k].astype(np.float64), b.astype(np.float64)
     want, size = np.zeros((m, n)), np.zeros((m, n))

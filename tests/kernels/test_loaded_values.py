@@ -137,7 +137,7 @@ def test_weights(device, way, stages):
     out, weights = device.output((m, n), "fp32"), device.to(w.copy())
     compiled = weighted[(triton.cdiv(m, B), triton.cdiv(n, B))](
         out.array, device.to(a), weights, device.to(s), weights, k, n, m, way, B, stages,
-        disabled_passes="nv-keep-occupancy",
+        disabled_passes="occupancy-first",
     )  # fmt: skip
     expected = expected_of(way, *(x.astype(np.float64) for x in (a, w, s)))
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=2e-2)
@@ -163,7 +163,7 @@ def test_split_tiles(device, m, n, k):
     out, weights = device.output((m * B, n * B), "fp32"), device.to(w)
     weighted[(m, n)](
         out.array, device.to(a), weights, device.to(np.zeros((1, 1), np.float32)), weights, k * B,
-        n * B, m * B, "plain", B, 3, disabled_passes="nv-keep-occupancy",
+        n * B, m * B, "plain", B, 3, disabled_passes="occupancy-first",
         enabled_passes="nv-stream-k",
     )  # fmt: skip
     expected = a.astype(np.float64) @ w.astype(np.float64)
@@ -180,7 +180,7 @@ def test_types(device, dtype):
     out, weights = device.output((m, n), "fp32"), device.to(w)
     compiled = weighted[(1, 1)](
         out.array, device.to(a), weights, device.to(np.zeros((k, n), np.float32)), weights, k, n, m,
-        "plain", B, 2, disabled_passes="nv-keep-occupancy",
+        "plain", B, 2, disabled_passes="occupancy-first",
     )  # fmt: skip
     halves = w.astype(np.float16).astype(np.float64)
     np.testing.assert_allclose(out.numpy(), a.astype(np.float64) @ halves, rtol=1e-3, atol=2e-2)
@@ -246,7 +246,7 @@ def test_vectors(device, way, stages):
     out, memory = device.output((heads * B, width), "fp32"), device.to(vectors.copy())
     compiled = scaled[(heads,)](
         out.array, device.to(a), device.to(b), memory, memory, n, heads, way, count, width, B,
-        num_stages=stages, disabled_passes="nv-keep-occupancy",
+        num_stages=stages, disabled_passes="occupancy-first",
     )  # fmt: skip
     if way == "masked":
         v[:, :, n - 5 :] = 0

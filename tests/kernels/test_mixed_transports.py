@@ -11,7 +11,7 @@ import pytest
 from device_arrays import random
 
 B = 64
-MIXED = {"disabled_passes": "nv-keep-occupancy"}
+MIXED = {"disabled_passes": "occupancy-first"}
 
 
 @triton.jit
@@ -189,8 +189,8 @@ def test_numbers_from_the_loop(device, way, stages, warps, choices):
 @pytest.mark.parametrize("without", ["nv-expand-pipeline", "nv-schedule-loops", "tma-values"])
 def test_without(device, without):
     """The choice next to passes that are left out."""
-    run(device, "plain", 3, disabled_passes=f"nv-keep-occupancy,{without}")
-    run(device, "computed", 3, disabled_passes=f"nv-keep-occupancy,{without}")
+    run(device, "plain", 3, disabled_passes=f"occupancy-first,{without}")
+    run(device, "computed", 3, disabled_passes=f"occupancy-first,{without}")
 
 
 @pytest.mark.parametrize("pad", [2, 4])

@@ -1,7 +1,7 @@
 # With three stages, the next one is counted on to instead of divided for; with two, a mask does. Both sides of a circular buffer count.
-# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 3 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy -o - | FileCheck %s
-# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 3 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy --disable-pass nv-count-stages -o - | FileCheck %s --check-prefix=DIVIDED
-# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=DIVIDED
+# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 3 --target sm_90a --no-cache --emit pipeline --disable-pass occupancy-first -o - | FileCheck %s
+# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 3 --target sm_90a --no-cache --emit pipeline --disable-pass occupancy-first --disable-pass nv-count-stages -o - | FileCheck %s --check-prefix=DIVIDED
+# RUN: pantilec %s --kernel sums --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=DIVIDED
 import pantile
 import pantile.language as tl
 

@@ -2,7 +2,7 @@
 # keep what it reads. Where a producer fills the stages, or the accumulator is read, it stays as it is.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --disable-pass carried-accumulators -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=1 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit cubin --disable-pass nv-specialise-warps --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID

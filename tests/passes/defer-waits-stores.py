@@ -6,7 +6,7 @@
 # DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
 # RUN: %{gradients} -D KIND=0 --disable-pass nv-specialise-warps -o %t
 # RUN: %{has} PREFETCHED && %{has} FENCE && %{has} WAITS && %{has} STORED && %{has} LAST
-# RUN: %{gradients} -D KIND=0 --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCED
+# RUN: %{gradients} -D KIND=0 --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=PRODUCED
 # RUN: %{gradients} -D KIND=1 -o - | FileCheck %s --check-prefix=LEARNS
 # RUN: %{gradients} -D KIND=2 -o - | FileCheck %s --check-prefix=LEARNS
 import pantile

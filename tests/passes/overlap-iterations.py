@@ -4,12 +4,12 @@
 # DEFINE: %{gradient} = pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --emit pipeline
 # DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
 # DEFINE: %{overlaps} = %{has} STAGES && %{has} FIRST && %{has} FULL && %{has} ISSUED && %{has} SETTLED && %{has} RELEASED && %{has} ROUNDED && %{has} LAST
-# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass nv-keep-occupancy -o %t && %{overlaps}
-# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass nv-keep-occupancy --num-stages 2 -o %t && %{overlaps}
-# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass nv-keep-occupancy --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: %{gradient} -D D=64 -D LOOKS=1 --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass occupancy-first -o %t && %{overlaps}
+# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass occupancy-first --num-stages 2 -o %t && %{overlaps}
+# RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass occupancy-first --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: %{gradient} -D D=64 -D LOOKS=1 --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: %{gradient} -D D=64 -D LOOKS=0 --disable-pass nv-specialise-warps --disable-pass carried-accumulators -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: %{gradient} -D D=128 -D LOOKS=0 --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: %{gradient} -D D=128 -D LOOKS=0 --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=PLAIN
 # Nor where one MMA of the iteration depends on another: it would start after the last ones of the iteration before.
 # RUN: pantilec %s --kernel dependent --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=DEPENDENT
 import pantile

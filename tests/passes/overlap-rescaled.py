@@ -1,6 +1,6 @@
 # Attention's first MMA runs one tile before its second one, while the softmax is computed; the left operand stays in
 # registers. Eight warps get registers of the producer where they need them.
-# DEFINE: %{attention} = pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy
+# DEFINE: %{attention} = pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass occupancy-first
 # DEFINE: %{has} = FileCheck %s --input-file %t --check-prefix
 # RUN: %{attention} -D HEAD=128 -D BLOCK_N=128 --emit pipeline -o %t
 # RUN: %{has} FIRST && %{has} TOGETHER && %{has} SOFTMAX && %{has} KEYS && %{has} VALUES && %{has} LAST
@@ -11,7 +11,7 @@
 # RUN: %{attention} -D HEAD=64 -D BLOCK_N=64 --emit mma -o - | FileCheck %s --check-prefix=FEW
 # RUN: %{attention} -D HEAD=128 -D BLOCK_N=192 --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=FULL
 # RUN: %{attention} -D HEAD=128 -D BLOCK_N=176 --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=READS
+# RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=READS
 # SAID: remark: the last MMAs of an iteration are in flight together with the first of the next
 # FULL: remark: MMAs of two iterations are not in flight together: accumulators and left operands take too many registers
 import pantile

@@ -2,7 +2,7 @@
 # iteration needs no other CTAs.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ALONE
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass occupancy-first -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER

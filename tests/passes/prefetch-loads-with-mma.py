@@ -1,12 +1,12 @@
 # In a loop with MMAs, vectors for the next iteration are loaded after the last use of this one's; in the last
 # iteration from the same place. Tiles that MMAs read, and what the loop may write, are loaded as before.
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-count-stages --disable-pass nv-overlap-iterations --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-prefetch-loads -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass occupancy-first --disable-pass nv-count-stages --disable-pass nv-overlap-iterations --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass occupancy-first --emit pipeline --disable-pass nv-prefetch-loads -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=APART
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
 # RUN: pantilec %s --kernel pages --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --remarks --emit pipeline -o - 2>&1 | FileCheck %s --check-prefix=PAGES
-# RUN: pantilec %s --kernel walked --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=WALKED
+# RUN: pantilec %s --kernel walked --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=WALKED
 import pantile
 import pantile.language as tl
 

@@ -5,7 +5,7 @@
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit cubin --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass carried-accumulators --emit pipeline -o - | FileCheck %s --check-prefix=OWN
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=256 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=OWN
-# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass occupancy-first --emit pipeline -o - | FileCheck %s --check-prefix=PRODUCER
 import pantile
 import pantile.language as tl
 

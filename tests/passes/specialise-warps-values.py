@@ -5,7 +5,7 @@
 # DEFINE: %{rows} = --kernel scaled --signature "*fp16:16,*fp16:16,*fp32:16,*fp16:16,i32:16" --num-warps 4
 # RUN: %{run} %{weights} -D WAY=0 2>&1 | FileCheck %s
 # RUN: %{run} %{weights} -D WAY=0 --disable-pass tma-values --disable-pass mixed-transports 2>&1 | FileCheck %s --check-prefix=WITHOUT
-# RUN: %{run} %{weights} -D WAY=1 --disable-pass nv-keep-occupancy 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} %{weights} -D WAY=1 --disable-pass occupancy-first 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} %{weights} -D WAY=2 --disable-pass mixed-transports 2>&1 | FileCheck %s --check-prefix=OTHER
 # RUN: %{run} %{weights} -D WAY=3 2>&1 | FileCheck %s --check-prefix=AFTER
 # RUN: %{run} %{rows} -D VECTORS=3 -D STEP=1 2>&1 | FileCheck %s --check-prefix=ROWS

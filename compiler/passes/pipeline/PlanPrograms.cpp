@@ -53,7 +53,7 @@ public:
 
 private:
   void planProducerAndPersistence() {
-    if (options.keepsOccupancy && isBetterWithoutProducer())
+    if (options.occupancyFirst && isBetterWithoutProducer())
       return;
     if (!options.producer)
       return;
@@ -231,7 +231,7 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
   void runOnOperation() override {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
       Planner(kernel,
-              {keepsOccupancy, producer, persistent, streamK, estimatesStreamK, carriesAccumulators,
+              {occupancyFirst, producer, persistent, streamK, estimatesStreamK, carriesAccumulators,
                thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors})
           .plan();
   }

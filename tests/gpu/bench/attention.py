@@ -27,7 +27,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " waits at once": {"disabled_passes": "nv-defer-waits"},
     " barriers within": {"disabled_passes": "barriers-before-loops"},
     " stored again": {"disabled_passes": "nv-share-operands"},
-    " producer": {"disabled_passes": "nv-keep-occupancy"},
+    " producer": {"disabled_passes": "occupancy-first"},
     " uncarried": {"disabled_passes": "carried-accumulators"},
     " apart": {"disabled_passes": "nv-overlap-iterations"},
     " together": {"disabled_passes": "nv-ping-pong"},

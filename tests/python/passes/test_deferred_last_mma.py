@@ -82,7 +82,7 @@ def test_any_stages(device, same, outputs, rescaled, iterations, stages):
     attend_kernel[(1,)](
         *map(device.to, (q, k, v)), first.array, second.array, iterations * step,
         DEPTH=depth, STEP=step, SAME=same, OUTPUTS=outputs, RESCALED=rescaled,
-        num_warps=4, num_stages=stages, disabled_passes="nv-keep-occupancy",
+        num_warps=4, num_stages=stages, disabled_passes="occupancy-first",
     )  # fmt: skip
     exact = expected(q, *((k[: iterations * step],) * 2 if same else
                           (k[: iterations * step], v[: iterations * step])), step, rescaled)  # fmt: skip
@@ -117,7 +117,7 @@ def test_an_operand_of_both_stages(device, iterations, stages):
     out, last = device.output((64, 64), "fp32"), device.output((64,), "fp32")
     both_kernel[(1,)](
         *map(device.to, (x, w, v)), out.array, last.array, iterations * 64,
-        num_warps=4, num_stages=stages, disabled_passes="nv-keep-occupancy,buffered-values",
+        num_warps=4, num_stages=stages, disabled_passes="occupancy-first,buffered-values",
     )  # fmt: skip
     sums, most = np.zeros((64, 64)), np.zeros(64)
     for i in range(iterations):
@@ -157,7 +157,7 @@ def test_what_is_overlapped(same, outputs, rescaled, stages, overlapped):
     options = {
         "num_warps": 4,
         "num_stages": stages,
-        "disabled_passes": "nv-keep-occupancy",
+        "disabled_passes": "occupancy-first",
         "launch_abi": "full",
     }
     kernel = triton.compile(source, target=triton.backends.compiler.GPUTarget("cuda", 90, 32),

@@ -32,7 +32,7 @@ def gradients_kernel(
     tl.store(dv_ptr + own, dv)
 
 
-PRODUCER = {"disabled_passes": "nv-keep-occupancy"}
+PRODUCER = {"disabled_passes": "occupancy-first"}
 BY_CP_ASYNC = {"disabled_passes": "nv-specialise-warps"}
 
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import DTYPES, random
 
 # So many stages that few CTAs share an SM: a thread then has registers for a second result.
-DEEP = {"num_warps": 4, "num_stages": 6, "disabled_passes": "nv-keep-occupancy"}
+DEEP = {"num_warps": 4, "num_stages": 6, "disabled_passes": "occupancy-first"}
 BIAS = 0.5
 
 

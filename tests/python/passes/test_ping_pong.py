@@ -53,7 +53,7 @@ def check(device, keys, n, programs, causal):
     dq = device.output((rows, 64), "fp32")
     kernel = queries_kernel[(programs,)](
         *map(device.to, (q, g, k, v, best)), dq.array, keys, N=n, CAUSAL=causal, num_warps=8,
-        num_stages=3, disabled_passes="nv-keep-occupancy",
+        num_stages=3, disabled_passes="occupancy-first",
     )  # fmt: skip
     q, g, k, v, best = (x.astype(np.float64) for x in (q, g, k[:keys], v[:keys], best))
     p = np.exp2(q @ k.T - best[:, None])
