@@ -46,8 +46,9 @@ std::string programsLine(nv::KernelPlanAttr plan) {
     line = fmt::format("packed, up to {} per CTA", plan.getOf());
     break;
   }
-  return fmt::format("programs: {}{}\n", line,
-                     plan.getBand() ? fmt::format(", bands of {}", plan.getBand()) : "");
+  return fmt::format(
+      "programs: {}{}\n", line,
+      plan.getRasterGroup() ? fmt::format(", raster groups of {}", plan.getRasterGroup()) : "");
 }
 
 const char *mapText(nv::ProgramMap map) {

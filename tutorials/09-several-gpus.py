@@ -182,21 +182,21 @@ def places(m, n, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     return tl.cast(m * BLOCK_M, tl.int64) * N, row[:, None] * N + column[None, :], mask
 
 
-# Programs take the tiles by bands of blocks of rows, as in tutorial 03, beginning with block `first`.
+# Programs take the tiles by groups of blocks of rows, as in tutorial 03, beginning with block `first`.
 # Blocks are of the rows of all ranks: where these are few, a block has the rows of several ranks,
 # its *owners*.
 
-BAND = tl.constexpr(8)
+GROUP_SIZE_M = tl.constexpr(8)
 
 
 @triton.jit
 def tile_of(index, first, blocks, N, BLOCK_N: tl.constexpr):
     """Row and column of a tile, in blocks; there are `blocks` blocks of rows."""
     tiles_n = tl.cdiv(N, BLOCK_N)
-    band = index // (BAND * tiles_n) * BAND
-    size = tl.minimum(blocks - band, BAND)
-    index %= BAND * tiles_n
-    return (first + band + index % size) % blocks, index // size
+    first_of_group = index // (GROUP_SIZE_M * tiles_n) * GROUP_SIZE_M
+    size = tl.minimum(blocks - first_of_group, GROUP_SIZE_M)
+    index %= GROUP_SIZE_M * tiles_n
+    return (first + first_of_group + index % size) % blocks, index // size
 
 
 @triton.jit

@@ -152,7 +152,7 @@ std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
     return success();
   }
   if (auto ordered = dyn_cast<nv::RasterProgramOp>(op))
-    return bind(ordered, reg(ordered.getPlace())), success();
+    return bind(ordered, reg(ordered.getPosition())), success();
   return std::nullopt;
 }
 

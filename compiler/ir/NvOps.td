@@ -314,14 +314,14 @@ def Nv_ClusterWaitOp : Nv_Op<"cluster_wait", [MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = "attr-dict";
 }
 def Nv_RasterProgramOp : Nv_Op<"raster_program", [Pure]> {
-  let summary = "threadblock swizzle: the program at position `place` of the raster order of planes of `width` by `height` programs";
+  let summary = "threadblock swizzle: the program at `position` of the raster order of planes of `width` by `height` programs";
   let description = [{
-    Program numbers run along the width first. A plane is divided into bands `band` programs wide, and each band is visited row by row. Positions map to
-    programs one to one. Programs after the last whole plane keep their order; all do if a plane has at most four bands, or a CTA runs one program.
+    Program numbers run along the width first. A plane is divided into raster groups `group` programs wide, and each is visited row by row. Positions map
+    to programs one to one. Programs after the last whole plane keep their order; all do if a plane has at most four groups, or a CTA runs one program.
   }];
-  let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
+  let arguments = (ins I32:$position, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$group);
   let results = (outs I32:$result);
-  let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
+  let assemblyFormat = "$position `,` $width `x` $height `by` $group attr-dict";
 }
 
 //===- stream-K (WorkSplit.h) ------------------------------------------------------===//

@@ -114,14 +114,15 @@ LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult KernelPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, ProgramMap map,
-                                     unsigned of, unsigned band, ArrayRef<PartitionAttr> partitions,
-                                     int64_t sharedBytes, int64_t ctasPerSm, int64_t registers) {
+                                     unsigned of, unsigned rasterGroup,
+                                     ArrayRef<PartitionAttr> partitions, int64_t sharedBytes,
+                                     int64_t ctasPerSm, int64_t registers) {
   const StringRef name = stringifyProgramMap(map);
   const bool isShared = map == ProgramMap::Cluster || map == ProgramMap::Packed;
   if (isShared ? of < 2 : of != 1)
     return emitError() << "kernel_plan_c1: `" << name << "` of " << of;
-  if (band != 0 && map != ProgramMap::Persistent && map != ProgramMap::StreamK)
-    return emitError() << "kernel_plan_c2: `" << name << "` has no band";
+  if (rasterGroup != 0 && map != ProgramMap::Persistent && map != ProgramMap::StreamK)
+    return emitError() << "kernel_plan_c2: `" << name << "` has no raster group";
   if (sharedBytes < 0 || ctasPerSm < 0 || registers < 0)
     return emitError() << "kernel_plan_c5: a number is negative";
   return verifyRoles(emitError, partitions);

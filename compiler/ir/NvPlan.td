@@ -99,22 +99,22 @@ def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
 def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {
   let summary = "the plan of a kernel: program map, partitions of warps, shared memory and registers";
   let description = [{
-    `#nv.kernel_plan<persistent band 8, [<producer, 1 warps>, <consumer, 8 warps>], shared = 229440, ctas = 1, registers = 168>`
+    `#nv.kernel_plan<persistent raster_group 8, [<producer, 1 warps>, <consumer, 8 warps>], shared = 229440, ctas = 1, registers = 168>`
 
-    `of`: CTAs per program (cluster), or the most programs per CTA (packed). `band`: width of a band of the raster order, in programs; 0: in the order
-    of their numbers. `shared`: bytes per CTA. `ctas`: predicted CTAs per SM. `registers`: predicted registers per thread at launch; 0: there is no
+    `of`: CTAs per program (cluster), or the most programs per CTA (packed). `raster_group`: width of a group of the raster order, in programs; 0: in the
+    order of their numbers. `shared`: bytes per CTA. `ctas`: predicted CTAs per SM. `registers`: predicted registers per thread at launch; 0: there is no
     estimate for such a kernel.
     - kernel_plan_c1: `of` is more than 1 where the map is `cluster` or `packed`, and 1 elsewhere.
-    - kernel_plan_c2: only CTAs that run several programs have a `band`.
+    - kernel_plan_c2: only CTAs that run several programs have a `raster_group`.
     - kernel_plan_c3: the partitions are one of role `all`, or have different roles, `consumer` among them.
     - kernel_plan_c4: either all partitions have registers of their own, or none has.
     - kernel_plan_c5: `shared`, `ctas` and `registers` are not negative.
   }];
   let parameters = (ins EnumParameter<Nv_ProgramMap>:$map, DefaultValuedParameter<"unsigned", "1">:$of,
-                        DefaultValuedParameter<"unsigned", "0">:$band, ArrayRefParameter<"::pantile::nv::PartitionAttr">:$partitions,
+                        DefaultValuedParameter<"unsigned", "0">:$rasterGroup, ArrayRefParameter<"::pantile::nv::PartitionAttr">:$partitions,
                         "int64_t":$sharedBytes, "int64_t":$ctasPerSm, "int64_t":$registers);
   let assemblyFormat = [{
-    `<` $map (`of` $of^)? (`band` $band^)? `,` `[` $partitions `]` `,` `shared` `=` $sharedBytes `,` `ctas` `=` $ctasPerSm `,`
+    `<` $map (`of` $of^)? (`raster_group` $rasterGroup^)? `,` `[` $partitions `]` `,` `shared` `=` $sharedBytes `,` `ctas` `=` $ctasPerSm `,`
     `registers` `=` $registers `>`
   }];
 }

@@ -127,16 +127,16 @@ LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
   return success();
 }
 
-/// The program at position `place` of the raster order: a plane of `width` by `height` programs is
-/// visited band by band, each band row by row.
-llvm::Value *walkInBands(Lowering &l, llvm::Value *place, llvm::Value *width, llvm::Value *height,
-                         llvm::Value *band) {
-  llvm::Value *whole = l.b.CreateMul(band, height);
-  llvm::Value *number = l.b.CreateUDiv(place, whole);
-  llvm::Value *left = l.b.CreateSub(place, l.b.CreateMul(number, whole));
-  llvm::Value *first = l.b.CreateMul(number, band);
+/// The program at `position` of the raster order: a plane of `width` by `height` programs is
+/// visited group by group, each group row by row.
+llvm::Value *walkInGroups(Lowering &l, llvm::Value *position, llvm::Value *width,
+                          llvm::Value *height, llvm::Value *group) {
+  llvm::Value *whole = l.b.CreateMul(group, height);
+  llvm::Value *number = l.b.CreateUDiv(position, whole);
+  llvm::Value *left = l.b.CreateSub(position, l.b.CreateMul(number, whole));
+  llvm::Value *first = l.b.CreateMul(number, group);
   llvm::Value *across =
-      l.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, band, l.b.CreateSub(width, first));
+      l.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, group, l.b.CreateSub(width, first));
   llvm::Value *row = l.b.CreateUDiv(left, across);
   llvm::Value *column = l.b.CreateSub(left, l.b.CreateMul(row, across));
   return l.b.CreateAdd(l.b.CreateMul(row, width), l.b.CreateAdd(first, column));
@@ -147,12 +147,12 @@ llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
   return divideOnce(l, value, size, l.b.getInt32(0), llvm::Instruction::UDiv);
 }
 
-/// Whether bands may pay off: the operands of a few bands fit in L2 together, so that they are read
-/// from memory once without them.
-llvm::Value *hasManyBands(Lowering &l, nv::RasterProgramOp op, llvm::Value *count) {
+/// Whether groups may pay off: the operands of a few groups fit in L2 together, so that they are
+/// read from memory once without them.
+llvm::Value *hasManyGroups(Lowering &l, nv::RasterProgramOp op, llvm::Value *count) {
   const auto few = static_cast<uint32_t>(l.target.machine().memory.rasterGroups);
   llvm::Value *width = l.scalar(op.getWidth());
-  llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getBand()));
+  llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getGroup()));
   llvm::Value *plane = l.b.CreateMul(width, l.scalar(op.getHeight()));
   llvm::Value *isPlane = l.b.CreateICmpULT(l.b.CreateSub(plane, l.b.getInt32(1)), count);
   llvm::Value *isMany = l.b.CreateICmpUGT(count, ctasAlong(l, 0));
@@ -161,28 +161,29 @@ llvm::Value *hasManyBands(Lowering &l, nv::RasterProgramOp op, llvm::Value *coun
 
 LogicalResult lowerRasterProgram(Lowering &l, nv::RasterProgramOp op) {
   ValueList grid = l.userGrid();
-  llvm::Value *place = l.scalar(op.getPlace()), *width = l.scalar(op.getWidth()),
+  llvm::Value *position = l.scalar(op.getPosition()), *width = l.scalar(op.getWidth()),
               *height = l.scalar(op.getHeight());
   llvm::Value *count = l.b.CreateMul(l.b.CreateMul(grid[0], grid[1]), grid[2]);
-  llvm::Value *hasMany = hasManyBands(l, op, count);
+  llvm::Value *hasMany = hasManyGroups(l, op, count);
   llvm::LLVMContext &context = l.module.getContext();
   llvm::BasicBlock *plain = l.b.GetInsertBlock();
-  auto *walk = llvm::BasicBlock::Create(context, "bands", l.function);
+  auto *walk = llvm::BasicBlock::Create(context, "groups", l.function);
   auto *done = llvm::BasicBlock::Create(context, "ordered", l.function);
   l.b.CreateCondBr(hasMany, walk, done);
   l.b.SetInsertPoint(walk);
   llvm::Value *plane = l.b.CreateMul(width, height);
-  llvm::Value *before = l.b.CreateMul(quotientOnce(l, place, plane), plane);
-  llvm::Value *number = l.b.CreateAdd(before, walkInBands(l, l.b.CreateSub(place, before), width,
-                                                          height, l.b.getInt32(op.getBand())));
+  llvm::Value *before = l.b.CreateMul(quotientOnce(l, position, plane), plane);
+  llvm::Value *number =
+      l.b.CreateAdd(before, walkInGroups(l, l.b.CreateSub(position, before), width, height,
+                                         l.b.getInt32(op.getGroup())));
   llvm::Value *isInside = l.b.CreateICmpULE(plane, l.b.CreateSub(count, before));
-  llvm::Value *inBands = l.b.CreateSelect(isInside, number, place);
+  llvm::Value *inGroups = l.b.CreateSelect(isInside, number, position);
   llvm::BasicBlock *walked = l.b.GetInsertBlock();
   l.b.CreateBr(done);
   l.b.SetInsertPoint(done);
-  llvm::PHINode *result = l.b.CreatePHI(place->getType(), 2);
-  result->addIncoming(place, plain);
-  result->addIncoming(inBands, walked);
+  llvm::PHINode *result = l.b.CreatePHI(position->getType(), 2);
+  result->addIncoming(position, plain);
+  result->addIncoming(inGroups, walked);
   l.set(op, result);
   return success();
 }

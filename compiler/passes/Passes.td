@@ -186,8 +186,8 @@ def OrderRaster : Pass<"nv-order-raster", "::mlir::ModuleOp"> {
   let summary = "Visit output tiles in raster order (threadblock swizzle), so that a wave reads the same rows and columns";
   let description = [{
     In a persistent kernel whose MMAs take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
-    one), and where there are more than four bands of 1024 rows or columns. Program indices then come from `nv.raster_program`. A kernel whose source
-    groups its programs (`GROUP_M`) stays as it is. Without it programs run in the order of their numbers.
+    one), and where there are more than four raster groups of 1024 rows or columns. Program indices then come from `nv.raster_program`. A kernel whose
+    source groups its programs (`GROUP_M`) stays as it is. Without it programs run in the order of their numbers.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }

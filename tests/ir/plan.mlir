@@ -2,8 +2,8 @@
 // RUN: pantile-opt %s -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @round_trip
-// CHECK-SAME: nv.plan = #nv.kernel_plan<persistent band 4, [<producer, 4 warps, 24 registers>, <consumer, 8 warps, 240 registers>], shared = 229440, ctas = 1, registers = 168>
-func.func @round_trip(%n: index) attributes {nv.plan = #nv.kernel_plan<persistent band 4, [<producer, 4 warps, 24 registers>, <consumer, 8 warps, 240 registers>], shared = 229440, ctas = 1, registers = 168>} {
+// CHECK-SAME: nv.plan = #nv.kernel_plan<persistent raster_group 4, [<producer, 4 warps, 24 registers>, <consumer, 8 warps, 240 registers>], shared = 229440, ctas = 1, registers = 168>
+func.func @round_trip(%n: index) attributes {nv.plan = #nv.kernel_plan<persistent raster_group 4, [<producer, 4 warps, 24 registers>, <consumer, 8 warps, 240 registers>], shared = 229440, ctas = 1, registers = 168>} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   scf.for %i = %zero to %n step %one {
@@ -81,8 +81,8 @@ func.func @lone_cluster() attributes {p = #nv.kernel_plan<cluster, [<all, 4 warp
 func.func @shared_grid() attributes {p = #nv.kernel_plan<grid of 2, [<all, 4 warps>], shared = 0, ctas = 1, registers = 0>} { return }
 
 // -----
-// expected-error @below {{kernel_plan_c2: `grid` has no band}}
-func.func @band() attributes {p = #nv.kernel_plan<grid band 4, [<all, 4 warps>], shared = 0, ctas = 1, registers = 0>} { return }
+// expected-error @below {{kernel_plan_c2: `grid` has no raster group}}
+func.func @raster_group() attributes {p = #nv.kernel_plan<grid raster_group 4, [<all, 4 warps>], shared = 0, ctas = 1, registers = 0>} { return }
 
 // -----
 // expected-error @below {{kernel_plan_c3: two partitions have the role `consumer`}}

@@ -1,11 +1,11 @@
-// A persistent kernel's output tiles are visited in raster order, band by band, so that tiles which are computed together read the same rows and columns.
+// A persistent kernel's output tiles are visited in raster order, group by group, so that tiles which are computed together read the same rows and columns.
 // The input is a kernel as `nv-make-persistent` leaves it.
 // RUN: pantile-opt %s -split-input-file -nv-order-raster | FileCheck %s
 // CHECK-LABEL: @rows_and_columns
 // CHECK-DAG: %[[HEIGHT:.*]] = tile.num_programs 1
 // CHECK-DAG: %[[WIDTH:.*]] = tile.num_programs 0
-// CHECK: scf.for %[[PLACE:.*]] = %{{.*}} to
-// CHECK-NEXT: %[[PROGRAM:.*]] = nv.raster_program %[[PLACE]], %[[WIDTH]] x %[[HEIGHT]] by 16
+// CHECK: scf.for %[[POSITION:.*]] = %{{.*}} to
+// CHECK-NEXT: %[[PROGRAM:.*]] = nv.raster_program %[[POSITION]], %[[WIDTH]] x %[[HEIGHT]] by 16
 // CHECK-NEXT: nv.program_at %[[PROGRAM]], 0
 // CHECK-NEXT: nv.program_at %[[PROGRAM]], 1
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>

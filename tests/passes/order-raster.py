@@ -1,4 +1,4 @@
-# Persistent programs whose rows and columns come from a grid are run in bands; those that order themselves are left alone.
+# Persistent programs whose rows and columns come from a grid are run in raster groups; those that order themselves are left alone.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache
 # RUN: %{run} --kernel by_two_axes --emit pipeline | FileCheck %s --check-prefix=AXES
 # RUN: %{run} --kernel by_two_axes -D N=256 --num-warps 8 --emit pipeline | FileCheck %s --check-prefix=WIDE
@@ -40,16 +40,16 @@ def write(c, acc, m, n, rows, columns):
 
 
 # SAID: [[@LINE+19]]:5: remark: programs are run in raster order (threadblock swizzle), in groups of 8 (as GROUP_M), so that a wave reads the same rows and columns
-# Producer and consumers visit programs in the same order. A band has 1024 rows, or columns.
+# Producer and consumers visit programs in the same order. A group has 1024 rows, or columns.
 # AXES: nv.producer {
-# AXES: scf.for %[[PLACE:[a-z0-9]*]] =
-# AXES: %[[NUMBER:.*]] = nv.raster_program %[[PLACE]], %{{.*}} x %{{.*}} by 8
+# AXES: scf.for %[[POSITION:[a-z0-9]*]] =
+# AXES: %[[NUMBER:.*]] = nv.raster_program %[[POSITION]], %{{.*}} x %{{.*}} by 8
 # AXES-DAG: nv.program_at %[[NUMBER]], 0
 # AXES-DAG: nv.program_at %[[NUMBER]], 1
 # AXES: {nv.programs}
-# AXES: scf.for %[[PLACE:[a-z0-9]*]] =
-# AXES: %[[NUMBER:.*]] = nv.raster_program %[[PLACE]], %{{.*}} x %{{.*}} by 8
-# AXES-NOT: nv.program_at %[[PLACE]]
+# AXES: scf.for %[[POSITION:[a-z0-9]*]] =
+# AXES: %[[NUMBER:.*]] = nv.raster_program %[[POSITION]], %{{.*}} x %{{.*}} by 8
+# AXES-NOT: nv.program_at %[[POSITION]]
 # AXES: {nv.programs}
 # WIDE: nv.raster_program {{.*}} by 8
 # COLUMNS: nv.raster_program {{.*}} by 4

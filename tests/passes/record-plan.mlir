@@ -11,7 +11,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 4, persistent = true,
 // Registers at launch and of each role are those of the launch attribute; they allow two CTAs of 8 warps per SM, shared memory five.
 // The queries are in their buffer before the loop, so no iteration has a stage of its own; the keys come by TMA. The producer's loop has no plan.
 // CHECK-LABEL: @specialised
-// CHECK-SAME: nv.plan = #nv.kernel_plan<persistent band 8, [<producer, 4 warps, 24 registers>, <consumer, 4 warps, 232 registers>], shared = 40000, ctas = 2, registers = 128>
+// CHECK-SAME: nv.plan = #nv.kernel_plan<persistent raster_group 8, [<producer, 4 warps, 24 registers>, <consumer, 4 warps, 232 registers>], shared = 40000, ctas = 2, registers = 128>
 // CHECK: nv.tma_load
 // CHECK-NOT: nv.plan
 // CHECK: nv.wgmma

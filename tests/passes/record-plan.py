@@ -1,4 +1,4 @@
-# What was decided for a kernel, and what it is predicted to cost, in lines to read: program map, raster band, partitions, channels with
+# What was decided for a kernel, and what it is predicted to cost, in lines to read: program map, raster group, partitions, channels with
 # their transports, MMAs in flight, cycles per iteration with their limiter.
 # DEFINE: %{matmul} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --emit plan
 # RUN: %{matmul} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a | FileCheck %s --check-prefix=PERSISTENT
@@ -17,7 +17,7 @@ import pantile.language as tl
 
 
 # PERSISTENT: kernel matmul for sm_90a
-# PERSISTENT-NEXT: programs: persistent, bands of 8
+# PERSISTENT-NEXT: programs: persistent, raster groups of 8
 # PERSISTENT-NEXT: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM{{$}}
 # PERSISTENT-NEXT: candidate: persistent, a producer: about 213056 bytes of shared memory, 1 per SM; taken
 # PERSISTENT-NEXT: candidate: stream-K, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM; taken by launches that gain by it

@@ -1,13 +1,13 @@
 //===- OrderRaster.cpp - visit output tiles in raster order (threadblock swizzle) -------===//
 // Needs: MakePersistent ran; SpecialiseWarps comes next.
 // Gives: `nv.raster_program` between the loop over programs and the program indices: output tiles
-//        are visited in bands, as with `GROUP_M` in a kernel's source, so that the programs of a
+//        are visited in groups, as with `GROUP_M` in a kernel's source, so that the programs of a
 //        wave share rows of A and columns of B in L2.
 // How:   1. Find how the addresses of each operand depend on the program: by an axis of the grid,
 //        or by quotient and remainder of one axis by a width.
 //        2. What both operands depend on is a batch. Without it each operand must depend on one
 //        index: A on the row of tiles, B on the column.
-//        3. A band has as many rows (or columns) of tiles as L2 holds operand rows for, and is
+//        3. A group has as many rows (or columns) of tiles as L2 holds operand rows for, and is
 //        walked along the other index. Programs do not synchronise with each other, so any order is
 //        legal.
 //===--------------------------------------------------------------------------------------===//
@@ -135,8 +135,8 @@ std::optional<OutputTiles> commonOutputTiles(scf::ForOp programs) {
   return end.wasInterrupted() ? std::nullopt : common;
 }
 
-/// The rows (or columns) of tiles in a band, such that L2 holds the operand rows that they read.
-int64_t bandOf(const OutputTiles &tiles, const MachineModel &machine) {
+/// The rows (or columns) of tiles in a group, such that L2 holds the operand rows that they read.
+int64_t groupSizeOf(const OutputTiles &tiles, const MachineModel &machine) {
   const int64_t elements = machine.memory.rasterRows;
   return std::max<int64_t>(elements / (tiles.rows.isFast() ? tiles.height : tiles.width), 1);
 }
@@ -164,7 +164,7 @@ bool order(scf::ForOp programs, const OutputTiles &tiles) {
   b.setInsertionPointToStart(programs.getBody());
   auto ordered =
       nv::RasterProgramOp::create(b, programs.getLoc(), b.getI32Type(), index, extents->first,
-                                  extents->second, bandOf(tiles, machineOf(programs)));
+                                  extents->second, groupSizeOf(tiles, machineOf(programs)));
   programs.walk([&](nv::ProgramAtOp at) { at.getProgramMutable().assign(ordered); });
   return true;
 }
@@ -178,7 +178,7 @@ struct OrderRasterPass : impl::OrderRasterBase<OrderRasterPass> {
       if (tiles && order(programs, *tiles))
         remarkApplied(kernel.getLoc(), Technique::Persistence)
             << "programs are run in raster order (threadblock swizzle), in groups of "
-            << bandOf(*tiles, machineOf(kernel))
+            << groupSizeOf(*tiles, machineOf(kernel))
             << " (as GROUP_M), so that a wave reads the same rows and columns";
     }
   }

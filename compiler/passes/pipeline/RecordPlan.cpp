@@ -2,10 +2,10 @@
 // Needs: the IR that is lowered; no later pass decides or changes anything.
 // Gives: `nv.plan` on the kernel and on its loops with MMAs or channels, except loops of the
 //        producer and the loop over programs. Changes nothing else.
-// How:   program map, partitions and shared memory come from the module's attributes, the band from
-//        `nv.raster_program`, channels from buffers and the operations that fill them. Registers
-//        per thread are those that nv-reallocate-registers set, or else the estimate that other
-//        passes use, limited to what a thread can have; CTAs per SM follow from them. Kernels
+// How:   program map, partitions and shared memory come from the module's attributes, the raster
+//        group from `nv.raster_program`, channels from buffers and the operations that fill them.
+//        Registers per thread are those that nv-reallocate-registers set, or else the estimate that
+//        other passes use, limited to what a thread can have; CTAs per SM follow from them. Kernels
 //        without MMAs in loops have no estimate.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
@@ -37,7 +37,7 @@ bool hasMmas(scf::ForOp loop) {
 
 struct Programs {
   nv::ProgramMap map = nv::ProgramMap::Grid;
-  unsigned of = 1, band = 0;
+  unsigned of = 1, rasterGroup = 0;
 };
 
 Programs programsOf(ModuleOp module) {
@@ -51,7 +51,7 @@ Programs programsOf(ModuleOp module) {
     programs.map = nv::ProgramMap::Cluster;
   else if ((programs.of = launch.programsPerCta) > 1)
     programs.map = nv::ProgramMap::Packed;
-  module.walk([&](nv::RasterProgramOp order) { programs.band = order.getBand(); });
+  module.walk([&](nv::RasterProgramOp order) { programs.rasterGroup = order.getGroup(); });
   return programs;
 }
 
@@ -92,9 +92,9 @@ private:
                   shared = launch.sharedBytes, registers = predictedRegisters(kernel, warps);
     const int64_t ctas = machineOf(module).ctasPerSm(
         {.warps = warps, .registersOfThread = registers, .sharedBytes = shared});
-    kernel->setAttr(names::plan,
-                    nv::KernelPlanAttr::get(&getContext(), programs.map, programs.of, programs.band,
-                                            partitionsOf(module), shared, ctas, registers));
+    kernel->setAttr(names::plan, nv::KernelPlanAttr::get(&getContext(), programs.map, programs.of,
+                                                         programs.rasterGroup, partitionsOf(module),
+                                                         shared, ctas, registers));
     kernel.walk([&](scf::ForOp loop) {
       if (!loop->getParentOfType<nv::ProducerOp>() && !loop->hasAttr(names::programs))
         record(loop);

@@ -1,6 +1,6 @@
-"""Persistent CTAs visit programs in bands: each runs once, whatever the grid.
+"""Persistent CTAs visit programs in raster groups: each runs once, whatever the grid.
 
-On the CPU the same kernels run in order; on a GPU the plans must have bands.
+On the CPU the same kernels run in order; on a GPU the plans must have raster groups.
 """
 
 import pantile as triton
@@ -69,7 +69,7 @@ def by_one_axis(
 
 
 ROWS_FIRST, COLUMNS_FIRST = (128, 32, 32), (64, 128, 32)
-"""Tiles of which a band has eight."""
+"""Tiles of which a group has eight."""
 
 
 def check(device, kernel, block, blocks, batches, grid, **options):
@@ -93,7 +93,7 @@ def check_ordered(device, compiled, expected=True):
         assert (ORDERED in compiled.asm["pipeline"]) == expected
 
 
-# Along the fast axis and the other one: one tile, fewer than five bands, five and six.
+# Along the fast axis and the other one: one tile, fewer than five groups, five and six.
 SHAPES = [(1, 1), (9, 4), (32, 2), (33, 1), (33, 3), (40, 2), (43, 2)]
 
 
