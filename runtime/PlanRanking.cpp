@@ -14,8 +14,8 @@ public:
   using Predictions = std::vector<std::optional<PredictedCandidate>>;
 
   Predictor(const TuneSource &source, const std::vector<TuneCandidate> &candidates,
-            const TuneOptions &options, int multiprocessors)
-      : source(source), candidates(candidates), options(options), multiprocessors(multiprocessors),
+            const TuneOptions &options, int sms)
+      : source(source), candidates(candidates), options(options), sms(sms),
         refused(candidates.size()) {}
 
   /// By the tiles alone: one run of the front end for candidates that differ in warps and stages.
@@ -42,7 +42,7 @@ private:
   LaunchShape shapeOf(const CompileRequest &request) const {
     LaunchShape shape;
     shape.grid = options.grid(request.definitions);
-    shape.multiprocessors = multiprocessors;
+    shape.multiprocessors = sms;
     for (const LaunchArg &arg : options.args)
       shape.integers.push_back(arg.kind == LaunchArg::Kind::Int ? std::optional(arg.integer)
                                                                 : std::nullopt);
@@ -89,15 +89,15 @@ private:
   const TuneSource &source;
   const std::vector<TuneCandidate> &candidates;
   const TuneOptions &options;
-  const int multiprocessors;
+  const int sms;
   std::vector<std::optional<Error>> refused;
 };
 
 } // namespace
 
 PlanRanking rankByPlans(const TuneSource &source, const std::vector<TuneCandidate> &candidates,
-                        const TuneOptions &options, int multiprocessors) {
-  Predictor predictor(source, candidates, options, multiprocessors);
+                        const TuneOptions &options, int sms) {
+  Predictor predictor(source, candidates, options, sms);
   std::vector<std::string> tiles;
   for (const TuneCandidate &candidate : candidates)
     tiles.push_back(bytesOf(candidate.definitions));

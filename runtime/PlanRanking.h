@@ -19,6 +19,6 @@ struct PlanRanking : CandidateRanking {
 /// Ranks `candidates` for launches with the grid and the arguments of `options` on a GPU of so many
 /// SMs.
 PlanRanking rankByPlans(const TuneSource &source, const std::vector<TuneCandidate> &candidates,
-                        const TuneOptions &options, int multiprocessors);
+                        const TuneOptions &options, int sms);
 
 } // namespace pantile

@@ -32,8 +32,7 @@ double median(std::vector<double> times) {
 
 /// The kind of GPU that launches run on: name, target and size, as of Python's tuner. Empty for the
 /// CPU.
-std::string deviceKind(const std::string &target, const LaunchOptions &launch,
-                       int &multiprocessors) {
+std::string deviceKind(const std::string &target, const LaunchOptions &launch, int &sms) {
   if (target == "cpu")
     return {};
   const auto &driver = Driver::shared();
@@ -43,7 +42,7 @@ std::string deviceKind(const std::string &target, const LaunchOptions &launch,
   Result<DeviceInfo> info = scope ? deviceInfo(scope->device()) : Result<DeviceInfo>(scope.error());
   if (!info)
     return {};
-  multiprocessors = info->multiprocessors;
+  sms = info->multiprocessors;
   return fmt::format("{} {} {} SMs", info->name, info->target, info->multiprocessors);
 }
 
@@ -53,7 +52,7 @@ public:
   Tuning(const TuneSource &source, const std::vector<TuneCandidate> &candidates,
          const TuneOptions &options)
       : source(source), candidates(candidates), options(options), onCpu(target() == "cpu"),
-        times(options, deviceKind(target(), options.launch, multiprocessors)) {
+        times(options, deviceKind(target(), options.launch, sms)) {
     result.measurements.resize(candidates.size());
   }
 
@@ -96,7 +95,7 @@ private:
   }
 
   std::vector<size_t> rank() {
-    PlanRanking ranking = rankByPlans(source, candidates, options, multiprocessors);
+    PlanRanking ranking = rankByPlans(source, candidates, options, sms);
     for (size_t i = 0; i < candidates.size(); ++i) {
       result.measurements[i].prediction = ranking.planned[i];
       if (ranking.refused[i])
@@ -204,7 +203,7 @@ private:
   const std::vector<TuneCandidate> &candidates;
   const TuneOptions &options;
   const bool onCpu;
-  int multiprocessors = 0;
+  int sms = 0;
   const TuneTimes times;
   TuneResult result;
   std::optional<Error> failure;

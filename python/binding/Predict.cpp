@@ -20,10 +20,10 @@ namespace {
 using Variants = std::vector<std::pair<int, int>>; // warps, stages
 
 LaunchShape shapeOf(const Call &call, const Specialization &specialization, py::handle grid,
-                    int multiprocessors) {
+                    int sms) {
   LaunchShape shape;
   shape.grid = toGrid(grid);
-  shape.multiprocessors = multiprocessors;
+  shape.multiprocessors = sms;
   for (const LaunchArg &argument : call.launchArguments(specialization.args))
     shape.integers.push_back(argument.kind == LaunchArg::Kind::Int ? std::optional(argument.integer)
                                                                    : std::nullopt);
@@ -51,8 +51,8 @@ Kernel runPasses(const Program &program, const Specialization &specialization,
 /// Predicts from what the passes plan.
 PredictedCandidate predict(const std::shared_ptr<Program> &program,
                            const Specialization &specialization, const Options &options,
-                           const Call &call, py::handle grid, int multiprocessors) {
-  const LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
+                           const Call &call, py::handle grid, int sms) {
+  const LaunchShape shape = shapeOf(call, specialization, grid, sms);
   const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Plan);
   return {kernel->predictions.front(), std::string(kernel.plan())};
 }
@@ -61,9 +61,8 @@ PredictedCandidate predict(const std::shared_ptr<Program> &program,
 std::vector<PredictedCandidate> predictTiles(const std::shared_ptr<Program> &program,
                                              const Specialization &specialization,
                                              const Options &options, const Call &call,
-                                             py::handle grid, int multiprocessors,
-                                             const Variants &variants) {
-  LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
+                                             py::handle grid, int sms, const Variants &variants) {
+  LaunchShape shape = shapeOf(call, specialization, grid, sms);
   for (const auto &[warps, stages] : variants)
     shape.variants.push_back({.numWarps = warps, .numStages = stages});
   const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Tile);

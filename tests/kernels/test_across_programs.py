@@ -202,7 +202,7 @@ def test_moments(device, n):
 
 @pytest.mark.parametrize("n, block", [(100, 16), (4000, 256)])
 def test_grid_barrier(device, monkeypatch, n, block):
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "16")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "16")
     x, programs = random(n, "fp32", 6), triton.cdiv(n, block)
     total, counter = device.to(np.zeros(1, np.float32)), device.to(np.zeros(1, np.int32))
     out = device.output(n, "fp32")

@@ -25,11 +25,13 @@ using namespace pantile::ptx;
 namespace {
 
 constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, mostInCluster = 8;
-constexpr int ctasPerMultiprocessor = 1;
+constexpr int ctasPerSm = 1;
 
-int multiprocessors() {
+int sms() {
   constexpr int usual = 3;
-  const char *count = std::getenv("PANTILE_EMULATED_MULTIPROCESSORS");
+  const char *count = std::getenv("PANTILE_EMULATED_SMS");
+  if (!count) // the former name
+    count = std::getenv("PANTILE_EMULATED_MULTIPROCESSORS");
   return count ? std::max(std::atoi(count), 1) : usual;
 }
 
@@ -138,7 +140,7 @@ int clusterOf(const CUlaunchConfig &config, const Kernel &kernel) {
 int checkCooperative(const CUlaunchConfig &config, const Launch &launch) {
   constexpr int cooperative = 2;
   const int *value = attributeOf(config, cooperative);
-  const uint64_t most = uint64_t(multiprocessors()) * ctasPerMultiprocessor;
+  const uint64_t most = uint64_t(sms()) * ctasPerSm;
   if (!value || !*value || launch.grid.size() <= most)
     return Success;
   return fail(CooperativeTooLarge, "a cooperative grid of " + std::to_string(launch.grid.size()) +
@@ -161,7 +163,7 @@ Launch launchOf(const CUlaunchConfig &config, const Function &function, Device &
   launch.dynamicSharedBytes = config.sharedBytes;
   launch.reach = reachOf(on);
   launch.device = on.number;
-  launch.resident = multiprocessors();
+  launch.resident = sms();
   launch.cluster = clusterOf(config, *function.kernel);
   const char *seed = std::getenv("PANTILE_EMULATION_SEED");
   launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
@@ -264,7 +266,7 @@ EXPORT cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
   case 13:
     return *value = 1'000'000, Success;
   case 16:
-    return *value = multiprocessors(), Success;
+    return *value = sms(), Success;
   case 36:
     return *value = 1'000'000, Success;
   case 37:
@@ -420,7 +422,7 @@ EXPORT cuFuncGetAttribute(int *value, int attribute, CUfunction) {
   return *value = attribute == maxThreads ? 1024 : 0, Success;
 }
 EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, CUfunction, int, size_t) {
-  return *ctas = ctasPerMultiprocessor, Success;
+  return *ctas = ctasPerSm, Success;
 }
 
 /// "Linking" keeps the text: it is what a launch runs.

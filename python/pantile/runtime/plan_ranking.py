@@ -164,11 +164,11 @@ class Predictor:
         grid = self.grid
         extents = grid({**call.options, **call.named()}) if callable(grid) else grid
         specialization = call.specialization(self.snapshot.constant)
-        return specialization, options, call, extents, _multiprocessors(call.device)
+        return specialization, options, call, extents, _sms(call.device)
 
 
 @functools.cache
-def _multiprocessors(device):
+def _sms(device):
     from .. import _pantile
 
     return _pantile.device_info(device)["multiprocessor_count"]

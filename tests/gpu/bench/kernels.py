@@ -193,7 +193,7 @@ def own_configs():
     ]
 
 
-def any_extent_configs(size, multiprocessors=132, most=10):
+def any_extent_configs(size, sms=132, most=10):
     """The most promising of tiles that are no powers of two for a square GEMM: those whose last wave wastes least.
 
     A tile costs its MMAs and, as long as a few hundred of its rows and columns, its operands; not for Triton.
@@ -204,7 +204,7 @@ def any_extent_configs(size, multiprocessors=132, most=10):
 
     def cost(tile):
         m, n = tile
-        waves = -(-(-(-size // m) * -(-size // n)) // multiprocessors)
+        waves = -(-(-(-size // m) * -(-size // n)) // sms)
         return waves * (m * n + 32 * (m + n))
 
     def stages(m, n):

@@ -169,7 +169,7 @@ def test_more_programs_than_ctas(gpu, number):
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
 def test_launches_that_do_not_persist(device, monkeypatch, option):
     """Programs that run at once, or start early, have a CTA each."""
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "6")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "6")
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((256, 128), (128, 384)))
     out = device.output((256, 384), "fp16")

@@ -376,7 +376,7 @@ def meet(out, arrived, COUNT: tl.constexpr):
 
 def test_cooperative_launches(device, monkeypatch):
     """64 programs that wait for one another run at once, and the metadata says so."""
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "64")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "64")
     out = device.output(64, "i32")
     arrived = device.to(np.zeros(1, np.int32))
     kernel = meet[(64,)](out.array, arrived, 64, launch_cooperative_grid=True)

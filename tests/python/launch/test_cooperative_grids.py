@@ -62,7 +62,7 @@ def launch_smooth(device, x, turns, barrier, block, tag=0, **options):
 @pytest.mark.parametrize("n, block", [(100, 16), (1000, 128)])
 def test_a_barrier_of_the_grid(device, monkeypatch, n, block, turns, barrier):
     """Programs of a Python launch see what all others wrote before the barrier."""
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "8")
     x = random(n, seed=turns)
     result = launch_smooth(device, x, turns, barrier, block, launch_cooperative_grid=True)
     np.testing.assert_allclose(result, smoothed(x, turns), rtol=1e-5, atol=1e-6)
@@ -72,7 +72,7 @@ def test_a_barrier_of_the_grid(device, monkeypatch, n, block, turns, barrier):
 def emulated(device, monkeypatch):
     if device.name != "emulated":
         pytest.skip("how many CTAs run at once is known of the emulated GPU")
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "5")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "5")
     return device
 
 

@@ -87,7 +87,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
 )
 def test_cycles_side_by_side(device, monkeypatch, programs, depth):
     """Numbers of CTAs, programs and launches: eight CTAs run at once."""
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "8")
     a, b = matrices(programs, 64 * programs, 32, depth)
     results = []
     for options in (SPLIT, WHOLE):

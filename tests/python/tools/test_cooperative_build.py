@@ -92,7 +92,7 @@ def smooth(device, folder, monkeypatch):
     """A function that runs the program on numbers; it returns the launch's status and the result."""
     if device.name == "cpu":
         pytest.skip("code in C is for GPUs")
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "5")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "5")
     target = os.environ.get("PANTILE_EMULATED_TARGET", "sm_80")
     if device.name == "cuda":
         target = _pantile.device_info(0)["target"]

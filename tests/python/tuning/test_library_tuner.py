@@ -135,7 +135,7 @@ def test_launches_that_cannot_be_made_are_known(start, device, monkeypatch):
     """Of a cooperative launch the programs of small tiles are not all resident."""
     if device.name != "emulated":
         pytest.skip("how many CTAs run at once is known of the emulated GPU")
-    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "9")
+    monkeypatch.setenv("PANTILE_EMULATED_SMS", "9")
     reports = [finish(start(cooperative=1)) for _ in range(2)]
     assert [report.kept for report in reports] == [{6, 7}] * 2
     assert [report.measured for report in reports] == [{6, 7}, set()]
