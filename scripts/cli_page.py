@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/pantilec.md"
 INTRODUCTION = """# The command line
 
-Written by `scripts/cli_page.py` from `pantilec --help`. [Quick start](quickstart.md) has examples, [the kernel cache](store.md)
+Written by `scripts/cli_page.py` from `pantilec --help`. [Quick start](quickstart.md) has examples, [the kernel cache](kernel-cache.md)
 more of `build`, `run` and `cache`. Exit status: 0; 1: the kernel did not compile, or a command failed; 2: the command line is
 wrong. Messages go to the error output.
 
