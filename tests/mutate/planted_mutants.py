@@ -17,7 +17,7 @@ ROWS = [
     ("drop-fence", BARRIERS, (0,), "sm_90a", r"fence\.proxy", "a fence for wgmma is not inserted"),
     ("late-wait", BARRIERS, (0,), "sm_80", WAITS, "a wait leaves one group of copies too many"),
     ("late-mma-wait", BARRIERS, (0, 1), "sm_90a", r"wgmma", "a wait leaves one MMA too many"),
-    ("short-ring", "nv-schedule-loops", (0,), "sm_80", WAITS, "a circular buffer has one stage too few"),
+    ("missing-stage", "nv-schedule-loops", (0,), "sm_80", WAITS, "a circular buffer has one stage too few"),
     ("far-prefetch", "nv-schedule-loops", (0,), "sm_80", WAITS, "copies run an iteration too far ahead"),
     ("short-buffer", STAGES, (0, 1), "sm_90a", WAITS, "the last stage lies on what comes after the buffer"),
     ("early-release", BARRIERS, (0,), "sm_90a", r"wgmma", "a stage is released while MMAs read it"),

@@ -231,7 +231,7 @@ constexpr Kind kinds[] = {
     {"drop-store-mask", dropMask<StoreOp>},
     {"wide-bound", widenBound},
     {"free-conversion", takeConversionAsFree},
-    {"short-ring", dropStage},
+    {"missing-stage", dropStage},
     {"far-prefetch", prefetchFurther},
     {"short-buffer", reserveOneStageLess},
     {"overlap-buffers", overlapBuffers},

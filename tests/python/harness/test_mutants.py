@@ -202,7 +202,7 @@ def test_a_pass_makes_the_mistake_that_is_planted():
 
 
 @needs_emulator
-@pytest.mark.parametrize("kind", ["short-ring", "far-prefetch"])
+@pytest.mark.parametrize("kind", ["missing-stage", "far-prefetch"])
 def test_launches_have_the_mistake_that_is_planted(kind):
     """The plugin reaches the compilations of launches, too: a test of dots in a loop notices."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.mutate.plugin"]

@@ -54,7 +54,7 @@ def test_an_older_word_is_found(text, word, instead):
         "amend",
         "engines copy",
         "renewed",
-        "kind=short-ring",
+        "kind=key-ring",
         "a string",
         "besides",
         "besideTiles",
