@@ -2,12 +2,12 @@
 // Needs: no later pass reserves shared memory.
 // Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch
 //        memory, `shared_bytes` of `nv.launch`.
-// How:   SharedPlaces.h. InsertBarriers orders reservations that use the same bytes at different
-//        times. To save such barriers, small scratch gets bytes of its own where shared memory is
-//        plentiful; scratch in loops gets them wherever as many CTAs still fit an SM.
+// How:   SharedAllocations.h. InsertBarriers orders reservations that use the same bytes at
+//        different times. To save such barriers, small scratch gets bytes of its own where shared
+//        memory is plentiful; scratch in loops gets them wherever as many CTAs still fit an SM.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/LoopChannels.h"
-#include "analysis/SharedPlaces.h"
+#include "analysis/SharedAllocations.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
@@ -25,9 +25,9 @@ namespace pantile {
 namespace {
 
 /// Makes the smallest scratch live throughout the kernel, `most` bytes in all.
-void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t most,
+void separateSmallScratch(MutableArrayRef<SharedAllocation> smallestLast, int64_t most,
                           bool inLoopsAlone) {
-  for (SharedPlace &next : llvm::reverse(smallestLast)) {
+  for (SharedAllocation &next : llvm::reverse(smallestLast)) {
     if (isa<nv::BufferOpInterface>(next.op) || (inLoopsAlone && !loopAround(next.op)))
       continue;
     most -= static_cast<int64_t>(llvm::alignTo(next.bytes, next.alignment));
@@ -39,11 +39,11 @@ void separateSmallScratch(MutableArrayRef<SharedPlace> smallestLast, int64_t mos
 
 struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
   void runOnOperation() override {
-    std::vector<SharedPlace> all = sharedPlaces(getOperation());
+    std::vector<SharedAllocation> all = sharedAllocations(getOperation());
     Builder builder(&getContext());
     const OccupancyThresholds &limits = machineOf(getOperation()).occupancy;
     int64_t total = placeAll(all);
-    std::vector<SharedPlace> apart = all;
+    std::vector<SharedAllocation> apart = all;
     separateSmallScratch(apart, limits.scratchApart,
                          /*inLoopsAlone=*/total > limits.plentyOfShared);
     const int64_t totalApart = placeAll(apart);
@@ -51,7 +51,7 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
       all = apart;
       total = totalApart;
     }
-    for (const SharedPlace &next : all)
+    for (const SharedAllocation &next : all)
       if (auto alloc = dyn_cast<nv::BufferOpInterface>(next.op))
         alloc.setOffset(static_cast<uint32_t>(next.offset));
       else

@@ -15,7 +15,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/LoopChannels.h"
 #include "analysis/Programs.h"
-#include "analysis/SharedPlaces.h"
+#include "analysis/SharedAllocations.h"
 #include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
 #include "ir/Remarks.h"

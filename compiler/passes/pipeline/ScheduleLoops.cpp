@@ -13,14 +13,14 @@
 //        one stage more, too, or copies are issued one iteration later.
 //        3. A loop whose operands have all been read when its MMA is complete takes one stage less,
 //        with such a barrier, where that lets another CTA fit.
-//        Where the stages of all loops do not fit into shared memory (SharedPlaces.h), but one
+//        Where the stages of all loops do not fit into shared memory (SharedAllocations.h), but one
 //        fewer per loop does, each has one fewer: Triton has as many buffers.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/PrefetchLegality.h"
-#include "analysis/SharedPlaces.h"
+#include "analysis/SharedAllocations.h"
 #include "ir/FindOps.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"

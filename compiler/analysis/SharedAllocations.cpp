@@ -1,5 +1,5 @@
-//===- SharedPlaces.cpp - see SharedPlaces.h -----------------------------------------------===//
-#include "analysis/SharedPlaces.h"
+//===- SharedAllocations.cpp - see SharedAllocations.h -------------------------------------===//
+#include "analysis/SharedAllocations.h"
 #include "analysis/CtasPerSm.h"
 #include "analysis/Scratch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,7 +38,7 @@ int64_t alignmentOf(nv::BufferOpInterface alloc) {
   return isFilled ? std::max(ofLayout, InstructionSet::lineBytes) : ofLayout;
 }
 
-SharedPlace placeOf(nv::BufferOpInterface alloc, const Numbers &number) {
+SharedAllocation allocationOf(nv::BufferOpInterface alloc, const Numbers &number) {
   const nv::BufferType type = alloc.getBuffer().getType();
   int end = number.at(&alloc->getBlock()->back());
   for (Operation *user : alloc->getUsers())
@@ -47,45 +47,46 @@ SharedPlace placeOf(nv::BufferOpInterface alloc, const Numbers &number) {
   return {alloc, bufferBytes(type), alignmentOf(alloc), number.at(alloc), end};
 }
 
-SharedPlace scratchOf(Operation *op, const Numbers &number) {
+SharedAllocation scratchOf(Operation *op, const Numbers &number) {
   const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
   const int at = number.at(op);
-  SharedPlace place{op, scratchBytes(op), scratchAlignment(op), stays ? firstOf(op, number) : at,
-                    stays ? std::numeric_limits<int>::max() : at};
+  SharedAllocation allocation{op, scratchBytes(op), scratchAlignment(op),
+                              stays ? firstOf(op, number) : at,
+                              stays ? std::numeric_limits<int>::max() : at};
   if (isa<nv::ProducerOp>(op)) // nv.dismiss_producer in other branches writes there, too
-    place.liveThroughout();
-  return place;
+    allocation.liveThroughout();
+  return allocation;
 }
 
-SharedPlace scratchOfTmaStore(Operation *store, int64_t bytes, const Numbers &number) {
+SharedAllocation scratchOfTmaStore(Operation *store, int64_t bytes, const Numbers &number) {
   return {store, bytes, InstructionSet::boxAlignment, firstOf(store, number),
           std::numeric_limits<int>::max()};
 }
 
-std::vector<SharedPlace> collect(ModuleOp module, const Numbers &number) {
-  std::vector<SharedPlace> all;
+std::vector<SharedAllocation> collect(ModuleOp module, const Numbers &number) {
+  std::vector<SharedAllocation> all;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto alloc = dyn_cast<nv::BufferOpInterface>(op))
-      all.push_back(placeOf(alloc, number));
-    else if (SharedPlace scratch = scratchOf(op, number); scratch.bytes > 0)
+      all.push_back(allocationOf(alloc, number));
+    else if (SharedAllocation scratch = scratchOf(op, number); scratch.bytes > 0)
       all.push_back(scratch);
   });
   return all;
 }
 
-void sortBySize(std::vector<SharedPlace> &all) {
+void sortBySize(std::vector<SharedAllocation> &all) {
   llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
 }
 
-/// The lowest aligned offset where `next` meets none of `placed`.
-int64_t lowestFree(const SharedPlace &next, ArrayRef<SharedPlace> placed) {
-  SmallVector<const SharedPlace *> neighbours;
-  for (const SharedPlace &other : placed)
+/// The lowest aligned offset where `next` meets none of `allocated`.
+int64_t lowestFree(const SharedAllocation &next, ArrayRef<SharedAllocation> allocated) {
+  SmallVector<const SharedAllocation *> neighbours;
+  for (const SharedAllocation &other : allocated)
     if (next.interferes(other))
       neighbours.push_back(&other);
   llvm::sort(neighbours, [](auto *a, auto *b) { return a->offset < b->offset; });
   int64_t offset = 0;
-  for (const SharedPlace *other : neighbours) {
+  for (const SharedAllocation *other : neighbours) {
     if (offset + next.bytes <= other->offset)
       break;
     offset = std::max(
@@ -96,15 +97,15 @@ int64_t lowestFree(const SharedPlace &next, ArrayRef<SharedPlace> placed) {
 
 } // namespace
 
-void SharedPlace::liveThroughout() { begin = 0, end = std::numeric_limits<int>::max(); }
+void SharedAllocation::liveThroughout() { begin = 0, end = std::numeric_limits<int>::max(); }
 
-std::vector<SharedPlace> sharedPlaces(ModuleOp module) {
-  std::vector<SharedPlace> all = collect(module, inProgramOrder(module));
+std::vector<SharedAllocation> sharedAllocations(ModuleOp module) {
+  std::vector<SharedAllocation> all = collect(module, inProgramOrder(module));
   sortBySize(all);
   return all;
 }
 
-int64_t placeAll(MutableArrayRef<SharedPlace> all) {
+int64_t placeAll(MutableArrayRef<SharedAllocation> all) {
   int64_t total = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].offset = lowestFree(all[i], all.take_front(i));
@@ -115,15 +116,16 @@ int64_t placeAll(MutableArrayRef<SharedPlace> all) {
 
 int64_t sharedBytesWith(ModuleOp module, const SharedChange &change) {
   const Numbers number = inProgramOrder(module);
-  std::vector<SharedPlace> all = collect(module, number);
+  std::vector<SharedAllocation> all = collect(module, number);
   if (change.isGone)
-    llvm::erase_if(all, [&](const SharedPlace &place) { return change.isGone(place.op); });
-  for (SharedPlace &place : all)
-    if (const auto found = change.stages.find(place.op); found != change.stages.end()) {
-      auto loop = place.op->getParentOfType<scf::ForOp>();
-      place.bytes *= found->second;
-      place.begin = number.at(loop);
-      place.end = number.at(loop.getBody()->getTerminator());
+    llvm::erase_if(
+        all, [&](const SharedAllocation &allocation) { return change.isGone(allocation.op); });
+  for (SharedAllocation &allocation : all)
+    if (const auto found = change.stages.find(allocation.op); found != change.stages.end()) {
+      auto loop = allocation.op->getParentOfType<scf::ForOp>();
+      allocation.bytes *= found->second;
+      allocation.begin = number.at(loop);
+      allocation.end = number.at(loop.getBody()->getTerminator());
     }
   for (auto [store, bytes] : change.tmaStores)
     all.push_back(scratchOfTmaStore(store, bytes, number));

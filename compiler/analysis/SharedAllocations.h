@@ -1,4 +1,4 @@
-//===- SharedPlaces.h - where in shared memory everything of a CTA is placed ------------------===//
+//===- SharedAllocations.h - offsets and live ranges of everything in shared memory ---------===//
 // Needs: operations with layouts.
 // Gives: what a kernel reserves and while what is live, and the offsets that AllocateShared assigns.
 //        The bytes in use also with stages and scratch that are only planned, so that passes choose
@@ -18,23 +18,23 @@
 
 namespace pantile {
 
-struct SharedPlace {
+struct SharedAllocation {
   mlir::Operation *op;
   int64_t bytes, alignment;
   int begin, end; ///< the first and the last operation during which it is live
   int64_t offset = 0;
 
-  bool interferes(const SharedPlace &other) const {
+  bool interferes(const SharedAllocation &other) const {
     return begin <= other.end && other.begin <= end;
   }
   void liveThroughout();
 };
 
 /// All that `module` reserves, largest first, without offsets.
-std::vector<SharedPlace> sharedPlaces(mlir::ModuleOp module);
+std::vector<SharedAllocation> sharedAllocations(mlir::ModuleOp module);
 
 /// Gives offsets to all, which are sorted by size; returns the bytes in use.
-int64_t placeAll(llvm::MutableArrayRef<SharedPlace> all);
+int64_t placeAll(llvm::MutableArrayRef<SharedAllocation> all);
 
 /// What a pass is about to change.
 struct SharedChange {
