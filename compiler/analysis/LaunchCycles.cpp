@@ -42,7 +42,7 @@ double cyclesOf(const ProgramCycles &program, const Distribution &distribution, 
 int64_t registersOfLoads(func::FuncOp kernel, const Launch &launch) {
   int64_t registers = 0;
   kernel.walk([&](LoadOp load) { registers = std::max(registers, registersOf(load.getResult())); });
-  const int64_t spilled = launch.spills ? launch.spills->words : 0;
+  const int64_t spilled = launch.spills ? launch.spills->registers : 0;
   return std::max<int64_t>(registers - spilled, 0) + machineOf(kernel).registers.overheadWithoutMma;
 }
 

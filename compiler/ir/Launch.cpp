@@ -31,14 +31,14 @@ void Launch::storeOn(ModuleOp module) const {
   auto array = [&](std::initializer_list<int32_t> numbers) {
     return DenseI32ArrayAttr::get(context, numbers);
   };
-  DenseI32ArrayAttr all, words;
+  DenseI32ArrayAttr all, spilled;
   if (registers)
     all = array({registers->atLaunch, registers->ofProducer, registers->ofConsumers});
   if (spills)
-    words = array({spills->offset, spills->words});
+    spilled = array({spills->offset, spills->registers});
   module->setAttr(names::launch, nv::LaunchAttr::get(context, producerWarps, persistent,
                                                      partialBytes, programsPerCta, ctasPerProgram,
-                                                     sharedBytes, ctasPerSm, all, words));
+                                                     sharedBytes, ctasPerSm, all, spilled));
 }
 
 } // namespace pantile

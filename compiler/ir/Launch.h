@@ -23,7 +23,7 @@ struct Launch {
   std::optional<Registers> registers;
   /// Spill slots in shared memory: byte offset of the first, and slots of 32 bits per thread.
   struct Spills {
-    int32_t offset, words;
+    int32_t offset, registers;
   };
   std::optional<Spills> spills;
 

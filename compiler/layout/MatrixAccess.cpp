@@ -95,7 +95,8 @@ bool areAdjacent(const Bases &rows, const SharedLayout &shared) {
 /// Whether all addresses of `access` are those of rows of 16 bytes.
 bool startsRows(const MatrixAccess &access, const SharedLayout &shared) {
   auto ofRows = [&](const Coord &basis) { return isOfRows(shared, basis); };
-  const auto further = llvm::drop_begin(access.ordered.reg(), llvm::Log2_32(access.wordRegs));
+  const auto further =
+      llvm::drop_begin(access.ordered.reg(), llvm::Log2_32(access.registersPerWord));
   return llvm::all_of(access.rows, ofRows) && llvm::all_of(further, ofRows) &&
          llvm::all_of(access.ordered.warp(), ofRows);
 }
@@ -124,7 +125,7 @@ std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const Share
   if (!access || !startsRows(*access, shared) ||
       (bits > 8 && !(access->ordered == layout && areAdjacent(access->rows, shared))))
     return std::nullopt;
-  const int inWord = llvm::Log2_32(access->wordRegs);
+  const int inWord = llvm::Log2_32(access->registersPerWord);
   access->matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
   while (access->matrices > 1 && !isAllOrNothing(access->ordered, access->matrices << inWord))
     access->matrices /= 2;

@@ -15,7 +15,7 @@ namespace pantile {
 
 struct MatrixAccess {
   bool transposed;          ///< memory runs along the eight lanes
-  int wordRegs;             ///< registers in one 32-bit word
+  int registersPerWord;     ///< registers in one 32-bit word
   int matrices;             ///< per instruction: 1, 2 or 4
   LinearLayout ordered;     ///< the layout, with the registers of a word first
   LinearLayout::Bases rows; ///< of the bits of a row's number, 0 to 7

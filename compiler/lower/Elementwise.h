@@ -11,7 +11,7 @@ llvm::LogicalResult mapElements(Lowering &l, mlir::Operation *op,
 
 /// Lowers an operation on two tiles of bytes four at a time; false, and nothing done, where that is
 /// none or its operands are not the bytes of words.
-bool lowerOnWords(Lowering &l, mlir::Operation *op);
+bool lowerOnPackedBytes(Lowering &l, mlir::Operation *op);
 
 /// Lowers a sum, difference or product of two tiles of 16-bit floats two at a time; false where it is
 /// none or no operand has pairs.

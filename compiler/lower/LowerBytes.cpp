@@ -1,7 +1,7 @@
 //===- LowerBytes.cpp - integer arithmetic on the four bytes of a word ------------------------===//
 // Needs: tiles of 8-bit integers.
-// Gives: lowerOnWords: the operation on 32-bit words, where the registers of the operands are the
-//        bytes of words, as loads and these operations leave them.
+// Gives: lowerOnPackedBytes: the operation on 32-bit words, where the registers of the operands are
+//        the bytes of words, as loads and these operations leave them.
 // How:   A shift moves bits across bytes, which a mask removes; the sign of each byte is spread by
 //        `prmt`. A sum adds the lower seven bits, so that nothing is carried, and the highest ones
 //        by XOR (Warren, Hacker's Delight, 2-18). An operation element by element costs four
@@ -95,7 +95,7 @@ std::optional<uint8_t> equalBytes(llvm::Value *word) {
 }
 } // namespace
 
-bool lower::lowerOnWords(Lowering &l, Operation *op) {
+bool lower::lowerOnPackedBytes(Lowering &l, Operation *op) {
   auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!tile || !tile.getElementType().isInteger(8) || l.count(tile) % bytesOfWord != 0)
     return false;

@@ -53,7 +53,7 @@ namespace {
 
 template <typename Op, llvm::Instruction::BinaryOps opcode> void addWrapping(Handlers &h) {
   h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
-    if (lowerOnWords(l, op))
+    if (lowerOnPackedBytes(l, op))
       return success();
     const auto flags = cast<Op>(op).getOverflowFlags();
     const bool nsw = bitEnumContainsAll(flags, arith::IntegerOverflowFlags::nsw);
@@ -109,7 +109,7 @@ llvm::Value *ceilDivU(Lowering &l, llvm::Value *x, llvm::Value *y) {
 /// Bits, and shifts: of bytes four at a time.
 template <typename Op> void addBitwise(Handlers &h, Binary fn) {
   h.add<Op>([fn](Lowering &l, Operation *op) -> LogicalResult {
-    if (lowerOnWords(l, op))
+    if (lowerOnPackedBytes(l, op))
       return success();
     return mapElements(l, op, [&](ValueList v) { return fn(l, v[0], v[1]); });
   });

@@ -261,7 +261,7 @@ LogicalResult Lowering::lowerFunction(Operation *op) {
   if (failed(lowerBlock(fn.getBody().front())))
     return failure();
   if (const auto spills = Launch::of(source).spills)
-    spillToShared(*function, numThreads(), spills->offset, spills->words);
+    spillToShared(*function, numThreads(), spills->offset, spills->registers);
   return success();
 }
 

@@ -18,7 +18,8 @@ namespace {
 Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
                   const SharedLayout &shared) {
   const LinearLayout &layout = plan.ordered;
-  const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
+  const size_t inWord = llvm::Log2_32(plan.registersPerWord),
+               inMatrix = llvm::Log2_32(plan.matrices);
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (const auto &basis : plan.rows)
     ofLane.push_back(shared.linearOffset(basis));
@@ -26,7 +27,7 @@ Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
     ofLane.push_back(shared.linearOffset(layout.reg()[inWord + j]));
   for (const auto &basis : layout.warp())
     ofWarp.push_back(shared.linearOffset(basis));
-  for (int reg = 0; reg < layout.numRegs(); reg += plan.wordRegs * plan.matrices)
+  for (int reg = 0; reg < layout.numRegs(); reg += plan.registersPerWord * plan.matrices)
     ofReg.push_back(layout.isPresent(reg) ? shared.linearOffset(layout.apply(reg, 0, 0)) : -1);
   return l.sharedOffsets(base, ofLane, ofWarp, ofReg, &shared);
 }
@@ -94,13 +95,13 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
   Values result;
   for (llvm::Value *offset : rowOffsets(l, *plan, base, shared)) {
     if (!offset) {
-      result.append(plan->wordRegs * plan->matrices, llvm::PoisonValue::get(elementType));
+      result.append(plan->registersPerWord * plan->matrices, llvm::PoisonValue::get(elementType));
       continue;
     }
     llvm::Value *loaded =
         l.b.CreateIntrinsic(type, loadIntrinsic(*plan), {l.sharedPointer(offset)});
     result.append(l.unpack(l.results(loaded, plan->matrices), elementType, bits,
-                           plan->wordRegs * plan->matrices));
+                           plan->registersPerWord * plan->matrices));
   }
   return pick(result, *plan->ordered.registerMoves(layout));
 }
@@ -116,7 +117,7 @@ void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const Sh
     return l.storeShared(pick(values, moves), bits, l.sharedOffsets(base, shared, sorted),
                          shared.vectorBytes(sorted), ordered);
   }
-  const int step = plan->wordRegs * plan->matrices;
+  const int step = plan->registersPerWord * plan->matrices;
   const Values ordered = pick(values, *layout.registerMoves(plan->ordered));
   for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared))) {
     if (!offset)

@@ -297,7 +297,7 @@ bool expectMatrices(const LinearLayout &layout, const SharedLayout &shared) {
     return false;
   const LinearLayout &ordered = access->ordered;
   EXPECT_TRUE(layout.sameThreads(ordered));
-  const int bytes = shared.elementBits() / 8, inWord = access->wordRegs;
+  const int bytes = shared.elementBits() / 8, inWord = access->registersPerWord;
   auto rowOf = [&](int reg, int row, int warp) {
     int64_t linear = shared.linearOffset(ordered.apply(reg, 0, warp));
     for (int bit = 0; bit < 3; ++bit)

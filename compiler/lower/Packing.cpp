@@ -1,4 +1,4 @@
-//===- Words.cpp - packing of elements into words, shuffles and inline assembly -------------===//
+//===- Packing.cpp - pack elements into 32-bit registers; shuffles and inline assembly ------===//
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/PatternMatch.h"
