@@ -281,9 +281,9 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
     return result.release().ptr();
   const auto parts = py::reinterpret_borrow<py::tuple>(result);
   if (wasRead && !parts[1].is_none()) {
-    const auto told = parts[1].cast<py::tuple>();
-    learn(attempt,
-          {told[0], told[1], told[2], told[3], DictWatch::watch(py::object(told[0]).ptr())});
+    const auto described = parts[1].cast<py::tuple>();
+    learn(attempt, {described[0], described[1], described[2], described[3],
+                    DictWatch::watch(py::object(described[0]).ptr())});
   }
   return py::object(parts[0]).release().ptr();
 }

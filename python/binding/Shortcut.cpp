@@ -103,15 +103,15 @@ bool Shortcut::readOther(const Step &step, PyObject *object, uint64_t *slots) co
 bool Shortcut::readTensor(const Step &step, PyObject *object, uint64_t *slots) const {
   uint64_t address = 0;
   if (step.exchange && Py_TYPE(object) == step.type) {
-    DLTensor told;
-    if (step.exchange->describe(object, &told) != 0) {
+    DLTensor described;
+    if (step.exchange->describe(object, &described) != 0) {
       PyErr_Clear();
       return false;
     }
-    if (told.deviceType != DLTensor::Cuda || told.deviceId != device || !told.data ||
-        elementOf(told) != step.element)
+    if (described.deviceType != DLTensor::Cuda || described.deviceId != device || !described.data ||
+        elementOf(described) != step.element)
       return false;
-    address = told.address();
+    address = described.address();
   } else {
     DeviceTensor tensor;
     if (!readDeviceTensor(object, tensor) || tensor.dtype != step.dtype || tensor.device != device)
@@ -203,14 +203,14 @@ bool Shortcut::Maker::real(size_t number, Step &step) {
 
 bool Shortcut::Maker::tensor(size_t number, PyObject *object, Step &step) {
   DeviceTensor tensor;
-  DLTensor told;
+  DLTensor described;
   if (call.kernel->args[number].kind != ArgSpec::Kind::Pointer ||
       !readDeviceTensor(object, tensor) || tensor.device != made.device)
     return false;
   step.kind = Step::Kind::Tensor, step.dtype = tensor.dtype, step.type = Py_TYPE(object);
   step.exchange = exchangeOf(step.type);
-  if (step.exchange && step.exchange->describe(object, &told) == 0 && told.data)
-    step.element = elementOf(told);
+  if (step.exchange && step.exchange->describe(object, &described) == 0 && described.data)
+    step.element = elementOf(described);
   else
     step.exchange = nullptr;
   PyErr_Clear();

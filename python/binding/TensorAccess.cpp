@@ -128,14 +128,14 @@ uint64_t integerOf(const Reader &reader, PyObject *object) {
 
 /// Null pointers are left to the properties, which report whether that is an error.
 bool readByExchange(const DLExchange &exchange, PyObject *object, DeviceTensor &tensor) {
-  DLTensor told;
-  if (exchange.describe(object, &told) != 0) {
+  DLTensor described;
+  if (exchange.describe(object, &described) != 0) {
     PyErr_Clear();
     return false;
   }
-  if (told.deviceType != DLTensor::Cuda || !told.data)
+  if (described.deviceType != DLTensor::Cuda || !described.data)
     return false;
-  tensor = {nameOfDLType(told), told.address(), told.deviceId};
+  tensor = {nameOfDLType(described), described.address(), described.deviceId};
   return tensor.dtype != nullptr;
 }
 

@@ -121,7 +121,7 @@ class Setting:
             return self
         if self.name in group.__dict__:
             return group.__dict__[self.name]
-        text = self.told()
+        text = self.users_text()
         if text is not None:
             return self.parse(text.strip())
         return self.default(group) if callable(self.default) else self.default
@@ -146,7 +146,7 @@ class Setting:
         if self.compiled and group.is_live:
             update_compile_settings()
 
-    def told(self):
+    def users_text(self):
         """Return the text of the first variable that the user has set, or None."""
         return next((v for v in map(_users_value, self.names) if v is not None), None)
 
@@ -164,7 +164,7 @@ class Setting:
             if value is None and self.exports_default and getattr(group, self.exports_default):
                 value = getattr(group, self.name)
             variable = self.exported if isinstance(self.exported, str) else self.names[0]
-            _put(variable, self.told() if value is None else _text_of(value))
+            _put(variable, self.users_text() if value is None else _text_of(value))
         elif isinstance(value, (bool, int, str)) and propagates():
             _put(self.key, _text_of(value))
         elif self.key in _exports:

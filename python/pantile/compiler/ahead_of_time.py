@@ -35,7 +35,7 @@ def compile(src, target=None, options=None, _env_vars=None):
         For a file of another stage, or of Triton's dialects.
     """
     from ..runtime.device import active_device
-    from .launch_abi import asked_of_compile, caller, inductor_meta
+    from .launch_abi import abi_of_compile, caller, inductor_meta
 
     target = target or active_device().get_current_target()
     if not isinstance(target, GPUTarget):
@@ -44,10 +44,10 @@ def compile(src, target=None, options=None, _env_vars=None):
     if not isinstance(src, ASTSource):
         from .compile_file import compile_file
 
-        abi = asked_of_compile(given.get("launch_abi"), {}, None)
+        abi = abi_of_compile(given.get("launch_abi"), {}, None)
         return compile_file(src, target, {**given, "launch_abi": abi})
     meta = inductor_meta(caller(1))
-    given["launch_abi"] = asked_of_compile(given.get("launch_abi"), src.signature, meta)
+    given["launch_abi"] = abi_of_compile(given.get("launch_abi"), src.signature, meta)
     compiled = compile_source(src, target, given)
     if meta is not None and knobs.cache.triton_layout is None:
         publish_files(compiled, texts=False, machine_code=given["launch_abi"] == "triton")

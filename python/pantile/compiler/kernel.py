@@ -108,16 +108,16 @@ class CompiledKernel:
             return
         from ..runtime.device import active_device
 
-        hooks, told = knobs.runtime, (self.name, self.metadata_group, self.hash)
+        hooks, arguments = knobs.runtime, (self.name, self.metadata_group, self.hash)
         if hooks.kernel_load_start_hook:
-            hooks.kernel_load_start_hook(None, None, *told)
+            hooks.kernel_load_start_hook(None, None, *arguments)
         active = active_device()
         device = active.get_current_device()
         handles = self._kernel.handles(device)
         facts = active.utils.facts_of_function(handles[1], device)
         self._handles = Handles((*handles, *facts))
         if hooks.kernel_load_end_hook:
-            hooks.kernel_load_end_hook(*self._handles[:2], *told)
+            hooks.kernel_load_end_hook(*self._handles[:2], *arguments)
 
     @property
     def warnings(self):

@@ -11,7 +11,7 @@ import sys
 
 from .. import knobs
 
-__all__ = ["asked_of_compile", "inductor_meta", "library_abi"]
+__all__ = ["abi_of_compile", "inductor_meta", "library_abi"]
 
 _NAMES = ("triton", "full", "auto")
 _INDUCTOR = "torch._inductor."
@@ -23,9 +23,9 @@ def _checked(name):
     return name
 
 
-def library_abi(asked):
+def library_abi(requested):
     """Return the library's ABI, "full" or "triton", for a launch option; None: as the knob says."""
-    name = _checked(asked or knobs.runtime.launch_abi or "full")
+    name = _checked(requested or knobs.runtime.launch_abi or "full")
     return "triton" if name == "triton" else "full"
 
 
@@ -40,12 +40,12 @@ def inductor_meta(frame):
     return getattr(frame.f_locals.get("self"), "inductor_meta", None)
 
 
-def asked_of_compile(asked, signature, meta):
+def abi_of_compile(requested, signature, meta):
     """Return the ABI of a kernel that `compile` makes.
 
     Parameters
     ----------
-    asked : str or None
+    requested : str or None
         The option `launch_abi`.
     signature : dict
         Types of the parameters, by name.
@@ -57,8 +57,8 @@ def asked_of_compile(asked, signature, meta):
     NotImplementedError for a stored kernel with a tensor descriptor among its parameters: that C++
     code passes a tensor map in its place, and the kernel takes an address, extents and strides.
     """
-    if asked is not None:
-        return _checked(asked)
+    if requested is not None:
+        return _checked(requested)
     if meta is not None and meta.get("store_cubin", True):
         _refuse_descriptors(signature)
         return "triton"

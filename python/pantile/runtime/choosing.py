@@ -87,7 +87,7 @@ class Question:
     def __init__(self, tuner, configs, args, kwargs, key, device):
         self.tuner, self.configs, self.args, self.kwargs = tuner, configs, args, kwargs
         # Of a search space ranks may keep other configurations, for arguments that are not in the key.
-        self.asked = configs if tuner.keep is None else tuner.configs
+        self.candidates = configs if tuner.keep is None else tuner.configs
         self.key, self.device = key, device
         self.named = {**tuner.nargs, **kwargs}
         self.seconds = None
@@ -116,7 +116,7 @@ class Question:
 
         def decide():
             answers.append(self._answer())
-            return answers[-1].as_json(self.asked)
+            return answers[-1].as_json(self.candidates)
 
         found, is_ours = agree(
             log,
@@ -124,7 +124,7 @@ class Question:
             patience=knobs.autotuning.wait_seconds,
             before_claim=self._wait_for_gpu,
         )
-        return answers[-1] if is_ours else Choice.from_json(found, self.asked)
+        return answers[-1] if is_ours else Choice.from_json(found, self.candidates)
 
     def _digest(self):
         """What the question is, for all ranks the same; None for a kernel without a text."""
@@ -134,7 +134,7 @@ class Question:
             return None
         parts = ["pantile choice 1", triton_key(), kernel.cache_key, device_name(self.device)]
         parts += [str(len(self.key)), *map(str, self.key), str(self.tuner.keep)]
-        for config in self.asked:
+        for config in self.candidates:
             parts += [str(config), str(config.ir_override), str(hook_identity(config.pre_hook))]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -62,13 +62,13 @@ def _entry(tuner, configs, named, grid, device):
         return None
     try:
         kernel = kernel_of(tuner)
-        told = [f"{name}={_described(value)}" for name, value in named.items()]
+        described = [f"{name}={_described(value)}" for name, value in named.items()]
         first = {**named, **configs[0].all_kwargs()}
         extents = grid(first) if callable(grid) else grid
     except (AttributeError, TypeError, KeyError):
         return None
     parts = ["pantile search space 1", triton_key(), kernel.cache_key, device_name(device)]
-    parts += [str(len(told)), *told, str(extents), str(tuner.keep)]
+    parts += [str(len(described)), *described, str(extents), str(tuner.keep)]
     for config, hook in zip(configs, hooks):
         parts += [str(config), str(config.ir_override), hook]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
