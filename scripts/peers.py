@@ -69,6 +69,7 @@ def tensor_cores():
             "tensor-cores-2026-11-29.json",
             "tensor-cores-2026-11-29-afternoon.json",
             "tensor-cores-2026-11-29-evening.json",
+            "tensor-cores-2026-11-29-night.json",
         )
         for row in read(name)["rows"]
     }

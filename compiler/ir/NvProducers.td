@@ -14,11 +14,11 @@ def Nv_TensorMapType : TypeDef<Nv_Dialect, "TensorMap"> {
 def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let summary = "how the host encodes one tensor map from the kernel's arguments";
   let description = [{
-    The symbols of the affine maps are the kernel's arguments in order; for `conditions` also the three extents of the grid. A `floordiv` of one by a constant
+    The symbols of the affine maps are the kernel's arguments in order, one of fp32 by its bits; for `conditions` also the three extents of the grid. A `floordiv` of one by a constant
     rounds towards zero. `offset` is added to argument `base`, in bytes; `extents` has one result per dimension, fastest first; `strides` one per dimension but the first, in bytes. `box` is the shape that one
     instruction copies, `span` the swizzle in bytes. With the element `tf32`, copies round fp32 to tf32. The map may be used only if the arguments
     `non_negative` are not negative, the results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates
-    fit in 32 bits.
+    fit in 32 bits, and scales that nv-scale-after-reduction found are positive.
     - tensor_map_c1: there are 1 to 5 dimensions: as many extents as sizes of the box, and one stride fewer.
     - tensor_map_c2: `span` is 0, 32, 64 or 128.
     - tensor_map_c3: `multiples` has as many results as there are `divisors`, which are positive.

@@ -9,7 +9,8 @@
 
 namespace pantile {
 
-/// A polynomial of launch arguments, their quotients by constants, and extents of the grid.
+/// A polynomial of launch arguments (those of fp32 by their bits), their quotients by constants, and
+/// extents of the grid.
 struct HostPolynomial {
   static constexpr int gridArg = 1 << 16; ///< the index of the grid's first extent
   /// A variable, or its quotient by a constant, rounded towards zero.
@@ -47,7 +48,7 @@ struct TensorMapRecipe {
   int swizzle = 0;                        ///< span in bytes: 0, 32, 64 or 128
   std::vector<int> nonNegative;           ///< arguments that must not be negative
   std::vector<HostMultiple> multiples;    ///< that must hold
-  std::vector<HostPolynomial> conditions; ///< not negative if all coordinates fit in 32 bits
+  std::vector<HostPolynomial> conditions; ///< not negative where the kernel may use its maps
   bool isWritten = false;                 ///< TMA stores use it, too: rows end on 16 bytes
   bool operator==(const TensorMapRecipe &) const = default;
 };

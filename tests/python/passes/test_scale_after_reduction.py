@@ -74,7 +74,7 @@ def test_scales(device, scale, masked):
     maxima_kernel[(1,)](
         device.to(q), device.to(k), top.array, low.array, total.array, length, scale, other,
         M=m, N=n, D=d, MASKED=masked, FACTOR=factor, num_warps=4, num_stages=3,
-        disabled_passes="nv-keep-occupancy",
+        disabled_passes="occupancy-first",
     )  # fmt: skip
     dot = q.astype(np.float32) @ k.astype(np.float32).T
     want = expected(dot, scale, other, n, masked, factor)
