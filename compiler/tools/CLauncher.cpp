@@ -200,7 +200,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
   out << "static const struct recipe recipes_" << number << "[] = {\n";
   for (const TensorMapRecipe &recipe : kernel->tensorMaps) {
     if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 4 ||
-        recipe.conditions.size() > 8)
+        recipe.conditions.size() > 10)
       return refused("a tensor map of `" + kernel->name +
                      "` has more conditions than C code keeps");
     const int swizzle = recipe.swizzle == 128 ? 3 : recipe.swizzle == 64 ? 2 : recipe.swizzle == 32;

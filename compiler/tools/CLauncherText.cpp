@@ -236,7 +236,7 @@ struct recipe {
   int multiples;
   const int64_t *values[4], divisors[4];
   int limits;
-  const int64_t *conditions[8];
+  const int64_t *conditions[10];
   int writtenBytes;
 };
 struct __attribute__((aligned(64))) map {

@@ -25,7 +25,6 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/SmallBitVector.h"
-#include <bit>
 
 using namespace mlir;
 
@@ -57,9 +56,8 @@ BlockArgument argumentOfScale(Value value, func::FuncOp kernel) {
 }
 
 /// The tensor map of `kernel` that is to have a condition on `argument`, with the fewest arguments,
-/// since a launch compares them with those of the launch before; null if none has room for it.
+/// since a launch compares them with those of the launch before; null if there is none in use.
 nv::TensorMapOp mapForCondition(func::FuncOp kernel) {
-  constexpr unsigned mostConditions = 6; // and two more, which launchers in C keep
   nv::TensorMapOp best;
   size_t fewest = SIZE_MAX;
   for (auto made : opsIn<nv::TensorMapOp>(kernel)) {
@@ -70,9 +68,7 @@ nv::TensorMapOp mapForCondition(func::FuncOp kernel) {
         if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
           read.set(symbol.getPosition());
       });
-    const bool hasRoom =
-        !made.getConditions() || made.getConditions()->getNumResults() <= mostConditions;
-    if (!made->use_empty() && hasRoom && read.count() < fewest)
+    if (!made->use_empty() && read.count() < fewest)
       best = made, fewest = read.count();
   }
   return best;
