@@ -298,6 +298,16 @@ void writeStart(std::ostringstream &out, const Kernel &kernel, int number,
     out << "    }\n";
 }
 
+/// The integer by which recipes name a parameter: a float by its bits.
+std::string integerOf(const Group &group, const std::string &name) {
+  const bool isFloat = std::any_of(group.parameters.begin(), group.parameters.end(),
+                                   [&](const CParameter &parameter) {
+                                     return parameter.name == name && parameter.type == "float";
+                                   });
+  return isFloat ? "(union { float number; uint32_t bits; }){" + name + "}.bits"
+                 : "(int64_t)" + name;
+}
+
 Result<void> writeVariant(std::ostringstream &out, const Group &group, const Placed &placed) {
   const CVariant &variant = *placed.variant;
   const Kernel &kernel = variant.kernel;
@@ -325,7 +335,7 @@ Result<void> writeVariant(std::ostringstream &out, const Group &group, const Pla
   if (!kernel->tensorMaps.empty()) {
     out << "    const int64_t args[] = {";
     for (size_t i = 0; i < names.size(); ++i)
-      out << (i ? ", " : "") << "(int64_t)" << names[i];
+      out << (i ? ", " : "") << integerOf(group, names[i]);
     out << "};\n";
   }
   writeStart(out, kernel, placed.number, names);

@@ -61,24 +61,50 @@ def expected(dot, scale, other, n, masked, factor):
         return top, low, total
 
 
+class Scores:
+    """Arrays of one launch."""
+
+    def __init__(self, device, masked):
+        self.m, self.n, self.d = 64, 64, 64
+        rng = np.random.default_rng()
+        self.q, self.k = (
+            rng.integers(-3, 4, (x, self.d)).astype(np.float16) for x in (self.m, 3 * self.n)
+        )
+        self.q[0] = 0
+        self.inputs = device.to(self.q), device.to(self.k)
+        self.factor, self.other = (1.4426950408889634, -0.5) if masked else (1.0, -2.0)
+        self.masked = masked
+        self.outputs = [device.output(self.m, "fp32") for _ in range(3)]
+
+    def launch(self, scale):
+        maxima_kernel[(1,)](
+            *self.inputs, *(out.array for out in self.outputs), len(self.k), scale, self.other,
+            M=self.m, N=self.n, D=self.d, MASKED=self.masked, FACTOR=self.factor, num_warps=4,
+            num_stages=3, disabled_passes="occupancy-first",
+        )  # fmt: skip
+
+    def check(self, scale):
+        dot = self.q.astype(np.float32) @ self.k.astype(np.float32).T
+        want = expected(dot, scale, self.other, self.n, self.masked, self.factor)
+        top, low, total = (out.numpy() for out in self.outputs)
+        np.testing.assert_array_equal(top, want[0])
+        np.testing.assert_array_equal(low, want[1])
+        if abs(scale) < 1:  # else exponentials of roundings
+            np.testing.assert_allclose(total, want[2], rtol=1e-5)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("masked", [False, True])
 def test_scales(device, scale, masked):
     """Maxima and minima are exact, also where a scale turns these into each other."""
-    m, n, d, length = 64, 64, 64, 192
-    rng = np.random.default_rng()
-    q, k = (rng.integers(-3, 4, (x, d)).astype(np.float16) for x in (m, length))
-    q[0] = 0
-    factor, other = (1.4426950408889634, -0.5) if masked else (1.0, -2.0)
-    top, low, total = (device.output(m, "fp32") for _ in range(3))
-    maxima_kernel[(1,)](
-        device.to(q), device.to(k), top.array, low.array, total.array, length, scale, other,
-        M=m, N=n, D=d, MASKED=masked, FACTOR=factor, num_warps=4, num_stages=3,
-        disabled_passes="occupancy-first",
-    )  # fmt: skip
-    dot = q.astype(np.float32) @ k.astype(np.float32).T
-    want = expected(dot, scale, other, n, masked, factor)
-    np.testing.assert_array_equal(top.numpy(), want[0])
-    np.testing.assert_array_equal(low.numpy(), want[1])
-    if abs(scale) < 1:  # else exponentials of roundings
-        np.testing.assert_allclose(total.numpy(), want[2], rtol=1e-5)
+    scores = Scores(device, masked)
+    scores.launch(scale)
+    scores.check(scale)
+
+
+def test_launches_whose_scale_changes_its_sign(device):
+    """A launch like the one before tests the scale again."""
+    scores = Scores(device, masked=True)
+    for scale in (0.125, 0.125, 0.25, -0.125, -0.125, 0.125, float("nan"), 0.5):
+        scores.launch(scale)
+        scores.check(scale)

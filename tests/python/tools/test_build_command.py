@@ -52,6 +52,17 @@ def halves(a_ptr, b_ptr, c_ptr, M, K, BM: tl.constexpr):
     tl.store(c_ptr + rm[:, None] * BM + rn[None, :], total)
 
 @triton.jit
+def scores(a_ptr, b_ptr, c_ptr, M, K, factor, BM: tl.constexpr):
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BM)
+    top, total = tl.full((BM,), float("-inf"), tl.float32), tl.zeros((BM,), tl.float32)
+    for k in range(0, K, BM):
+        a = tl.load(a_ptr + rm[:, None] * BM + rn[None, :])
+        s = tl.dot(a, tl.load(b_ptr + (k + rn)[:, None] * BM + rn[None, :])) * factor
+        top = tl.maximum(top, tl.max(s, 1))
+        total += tl.sum(tl.exp2(s - top[:, None]), 1)
+    tl.store(c_ptr + rm, total)
+
+@triton.jit
 def row_sum(x_ptr, out_ptr, rows, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     tl.store(out_ptr + tl.program_id(0), tl.sum(x, axis=0))
@@ -64,6 +75,7 @@ k.py --kernel scale --signature "*fp32:16, *fp32:16, i32:16, i32:1, fp32" -D BLO
 k.py --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_f16
 k.py --kernel wrapping --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 k.py --kernel halves --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
+k.py --kernel scores --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, fp32" -D BM=128 --num-warps 8 --target sm_90a --grid "cdiv(M, BM)"
 """
 
 # Stands in for libcuda.so.1 and writes down its calls. CAPABILITY is the processor's.
@@ -134,6 +146,8 @@ int main(void) {
   printf("-> %d\n", wrapping(0, 0x1000, 0x2000, 0x3000, 200, 320));
   printf("-> %d\n", halves(0, 0x1000, 0x2000, 0x3000, 128, 209));
   printf("-> %d\n", halves(0, 0x1000, 0x2000, 0x3000, 128, 202));
+  printf("-> %d\n", scores(0, 0x1000, 0x2000, 0x3000, 128, 512, 0.125f));
+  printf("-> %d\n", scores(0, 0x1000, 0x2000, 0x3000, 128, 512, -0.125f));
   printf("%s\n", kernels_error_string(1));
   kernels_unload();
   return 0;
@@ -223,7 +237,10 @@ def test_variants_and_tensor_maps(program):
     assert maps[0] == "map type 6 rank 2 base 1000 extents 104 2147483647 stride 208", "209 // 2"
     assert not [line for line in calls[12] if line.startswith("map ")], "rows 202 bytes apart"
     assert calls[12][-2:] == ["launch halves 2 1 1, 128 threads: 1000 2000 0", "-> 0"]
-    assert rest[0] == "refused" and rest.count("unload") == 8
+    assert [line for line in calls[13] if line.startswith("map ")] and calls[13][-1] == "-> 0"
+    assert not [line for line in calls[14] if line.startswith("map ")], "a negative scale"
+    assert calls[14][-2:] == ["launch scores 1 1 1, 256 threads: 1000 2000 0", "-> 0"]
+    assert rest[0] == "refused" and rest.count("unload") == 10
 
 
 @needs_cc
@@ -240,7 +257,7 @@ def test_without_a_driver(program):
     (program / "nothing").mkdir(exist_ok=True)
     (program / "nothing" / "libcuda.so.1").write_text("no library")
     printed = run("./program", cwd=program, LD_LIBRARY_PATH=str(program / "nothing"))
-    assert printed.count("-> 100") == 13 and "no CUDA driver" in printed
+    assert printed.count("-> 100") == 15 and "no CUDA driver" in printed
 
 
 SPREAD = """
