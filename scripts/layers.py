@@ -9,7 +9,7 @@ Gives: a line for each include that the table does not allow, for each folder th
 How:   an include of no file in the checkout, and of none that the build makes, is a library's. An import
        is of the module that it names. That Python runs the `__init__` of each folder around it does not
        count: these are facades, and what they import does not depend on who came first. Nor does an
-       import by a name that the program computes, as unpickling does.
+       import by a name that the program computes, such as that of a user's module.
 """
 
 import ast
