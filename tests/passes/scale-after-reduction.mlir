@@ -65,7 +65,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %kept, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %kept, %all : !rows
     return %below : !rows
   }
 
@@ -89,7 +91,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %kept, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %kept, %all : !rows
     return %below : !rows
   }
 
@@ -110,7 +114,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.minimumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     return %below : !rows
   }
 
@@ -131,7 +137,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.addf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     return %below : !rows
   }
 
@@ -152,7 +160,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     %both = arith.addf %below, %scores : !rows
     return %both : !rows
   }
@@ -176,7 +186,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     return %below : !rows
   }
 
@@ -198,7 +210,9 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     return %below : !rows
   }
 
@@ -228,8 +242,13 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
-    %lower = arith.subf %more, %below : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
+    %others_tops = tile.expand_dims %next, 1 : !row -> !column
+    %other_all = tile.broadcast %others_tops : !column -> !rows
+    %least = arith.subf %more, %other_all : !rows
+    %lower = arith.addf %least, %below : !rows
     return %lower : !rows
   }
 
@@ -247,8 +266,57 @@ module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
       %best = arith.maxnumf %a, %b : f32
       tile.yield %best : f32
     } : (!rows) -> !row
-    %below = arith.subf %scores, %x : !rows
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
     return %below : !rows
   
+  }
+
+  // What is subtracted is no maximum.
+  // CHECK-LABEL: @threshold
+  // CHECK: %[[PRODUCT:.*]] = arith.mulf %arg3
+  // CHECK: tile.reduce(%[[PRODUCT]])
+  func.func @threshold(%p: !tile.ptr<f16>, %scale: f32, %n: i32, %x: !rows, %mask: tensor<64x32xi1, #rows>, %stage: !stage, %full: !barrier) -> !rows attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %few = nv.tensor_map {base = 0 : i32, offset = affine_map<()[s0, s1, s2] -> (0)>, extents = affine_map<()[s0, s1, s2] -> (64, 64)>, strides = affine_map<()[s0, s1, s2] -> (128)>, box = array<i32: 64, 64>, span = 128 : i32, element = f16, non_negative = array<i32>} : !nv.tensor_map
+    nv.producer {
+      nv.tma_load %few[%c0, %c0], %stage, %full : !stage, !barrier
+    }
+    %scales = tile.splat %scale : !rows
+    %scores = arith.mulf %x, %scales : !rows
+    %top = tile.reduce(%scores), 1 {
+    ^bb0(%a: f32, %b: f32):
+      %best = arith.maxnumf %a, %b : f32
+      tile.yield %best : f32
+    } : (!rows) -> !row
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %x : !rows
+    return %below : !rows
+  }
+
+  // A reduction by the maximum of one element and a constant is another one.
+  // CHECK-LABEL: @of_a_constant
+  // CHECK: %[[PRODUCT:.*]] = arith.mulf %arg3
+  // CHECK: tile.reduce(%[[PRODUCT]])
+  func.func @of_a_constant(%p: !tile.ptr<f16>, %scale: f32, %n: i32, %x: !rows, %mask: tensor<64x32xi1, #rows>, %stage: !stage, %full: !barrier) -> !rows attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %few = nv.tensor_map {base = 0 : i32, offset = affine_map<()[s0, s1, s2] -> (0)>, extents = affine_map<()[s0, s1, s2] -> (64, 64)>, strides = affine_map<()[s0, s1, s2] -> (128)>, box = array<i32: 64, 64>, span = 128 : i32, element = f16, non_negative = array<i32>} : !nv.tensor_map
+    nv.producer {
+      nv.tma_load %few[%c0, %c0], %stage, %full : !stage, !barrier
+    }
+    %two = arith.constant 2.0 : f32
+    %scales = tile.splat %scale : !rows
+    %scores = arith.mulf %x, %scales : !rows
+    %top = tile.reduce(%scores), 1 {
+    ^bb0(%a: f32, %b: f32):
+      %best = arith.maxnumf %b, %two : f32
+      tile.yield %best : f32
+    } : (!rows) -> !row
+    %tops = tile.expand_dims %top, 1 : !row -> !column
+    %all = tile.broadcast %tops : !column -> !rows
+    %below = arith.subf %scores, %all : !rows
+    return %below : !rows
   }
 }

@@ -11,9 +11,9 @@
 //        2. Multiplication by such a number, rounded, is monotone, and keeps infinities and NaN. So
 //           it commutes with maxima, and with a selection between a product and an infinity, which
 //           masks scores.
-//        3. All other uses of the product are subtractions from it, and there is one. So no element
-//           is multiplied twice, and the kernel is one whose scale is positive: with a negative one
-//           it would run without TMA.
+//        3. All other uses of the product are subtractions from it, one of them of what is computed
+//           from the maximum. So no element is multiplied twice, and the kernel is one whose scale is
+//           positive: with a negative one it would run without TMA.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Combine.h"
 #include "ir/FindOps.h"
@@ -139,15 +139,24 @@ public:
   }
 
 private:
-  /// Whether what reads `product` next to `reduce` subtracts from it.
+  /// Whether what reads `product` next to `reduce` subtracts from it, and once the maximum.
   static bool isSubtractedFrom(Value product, ReduceOp reduce) {
     bool isFound = false;
     for (Operation *user : product.getUsers()) {
       auto below = dyn_cast<arith::SubFOp>(user);
       if (user != reduce && (!below || below.getLhs() != product))
         return false;
-      isFound |= below != nullptr;
+      isFound |= below && comesFrom(below.getRhs(), reduce);
     }
+    return isFound;
+  }
+
+  static bool comesFrom(Value value, ReduceOp reduce) {
+    bool isFound = false;
+    traceBack(value, [&](Value next) {
+      isFound |= next.getDefiningOp() == reduce;
+      return !isFound && next.getParentBlock() == reduce->getBlock();
+    });
     return isFound;
   }
 
