@@ -88,8 +88,8 @@ AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool round
   if (b.constant == 1)
     return a;
   AxisInfo info = elementwise(result, {&a, &b});
-  if (roundsDown || a.nonNegative)
-    for (size_t d = 0; d < info.rank(); ++d)
+  for (size_t d = 0; d < info.rank(); ++d)
+    if (roundsDown || a.nonNegative || a.supposes[d] == AxisInfo::NotNegative)
       info.constancy[d] = std::max(info.constancy[d], a.blockInside(b, d));
   if (b.constant && *b.constant > 0)
     for (size_t d = 0; d < info.rank(); ++d)

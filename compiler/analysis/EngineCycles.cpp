@@ -89,7 +89,7 @@ public:
           issue(elementsOf(fma.getAcc().getType().getShape()) *
                 fma.getLhs().getType().getShape().back());
         })
-        .Case([&](nv::LocalLoadOp load) { addShared(load.getResult().getType()); })
+        .Case([&](nv::LocalLoadOp load) { addShared(load.getType(), repeatsOf(load)); })
         .Case([&](nv::LocalStoreOp store) { addShared(store.getValue().getType()); })
         .Case([&](nv::CopyAsyncOp copy) {
           issue(copy.getBuffer().getType().getStageBytes() / copy.getVectorBytes());
@@ -180,10 +180,18 @@ private:
   }
 
   /// A tile between registers and shared memory, in the widest vectors.
-  void addShared(Type type) {
-    auto tile = cast<RankedTensorType>(type);
-    at(nv::Limiter::SharedMemory) += heldBytes(tile) / perCycle.sharedBytes;
-    issue(heldBytes(tile) / InstructionSet::vectorBytes);
+  /// `repeats`: registers for each element that is accessed.
+  void addShared(Type type, double repeats = 1) {
+    const double bytes = heldBytes(cast<RankedTensorType>(type)) / repeats;
+    at(nv::Limiter::SharedMemory) += bytes / perCycle.sharedBytes;
+    issue(bytes / InstructionSet::vectorBytes);
+  }
+
+  static double repeatsOf(nv::LocalLoadOp load) {
+    double repeats = 1;
+    for (const auto &basis : layoutOf(load.getType()).reg())
+      repeats *= load.repeats(basis) ? 2 : 1;
+    return repeats;
   }
 
   void addGlobal(Type type) {

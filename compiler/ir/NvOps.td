@@ -168,9 +168,19 @@ def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
 }
 def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
   let summary = "a buffer of one stage into registers, in the result's layout (ldmatrix where it fits)";
-  let description = "- local_load_c1: `buffer` has one stage of the shape and element type of the result.";
-  let arguments = (ins Nv_BufferType:$buffer);
+  let description = [{
+    Elements of an aligned block of so many along a dimension as `runs` has are equal, so that a thread loads one of them.
+    - local_load_c1: `buffer` has one stage of the shape and element type of the result.
+    - local_load_c2: `runs` has a power of two for each dimension.
+  }];
+  let arguments = (ins Nv_BufferType:$buffer, OptionalAttr<DenseI64ArrayAttr>:$runs);
   let results = (outs AnyRankedTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer),
+                            [{ build($_builder, $_state, type, buffer, nullptr); }]>];
+  let extraClassDeclaration = [{
+    /// Whether elements that are `step` apart are equal, where both are in a block from which it starts.
+    bool repeats(::llvm::ArrayRef<int32_t> step);
+  }];
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
 }

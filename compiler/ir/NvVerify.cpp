@@ -167,7 +167,18 @@ LogicalResult WaitOp::verify() {
 }
 
 LogicalResult LocalLoadOp::verify() {
+  const auto runs = getRuns();
+  if (runs && (runs->size() != size_t(getType().getRank()) ||
+               !llvm::all_of(*runs, [](int64_t run) { return llvm::isPowerOf2_64(run); })))
+    return emitOpError("local_load_c2: `runs` is no power of two for each dimension");
   return verifySelectStage(*this, getBuffer().getType(), getType(), "local_load_c1");
+}
+
+bool LocalLoadOp::repeats(ArrayRef<int32_t> step) {
+  const auto runs = getRuns();
+  return runs && llvm::all_of(llvm::zip_equal(step, *runs), [](const auto &along) {
+           return std::get<0>(along) < std::get<1>(along);
+         });
 }
 
 LogicalResult LocalStoreOp::verify() {

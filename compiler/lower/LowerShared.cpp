@@ -142,14 +142,32 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
 
 //===- registers from shared memory ----------------------------------------------------===//
 
+/// Loads the registers of a thread that differ, each once.
+Values loadRuns(Lowering &l, nv::LocalLoadOp op, const LinearLayout &layout, ValueList inside) {
+  LinearLayout::Bases differing;
+  unsigned kept = 0; // bits of the number of a register that such a basis belongs to
+  for (auto [bit, basis] : llvm::enumerate(layout.reg()))
+    if (!op.repeats(basis))
+      differing.push_back(basis), kept |= 1U << bit;
+  const LinearLayout few(layout.shape(), differing, layout.lane(), layout.warp(),
+                         layout.numWarps());
+  Values insideFew;
+  for (auto [reg, isInside] : llvm::enumerate(inside))
+    if ((reg & ~kept) == 0)
+      insideFew.push_back(isInside);
+  Values loaded = loadTile(l, l.scalar(op.getBuffer()), sharedLayoutOf(op.getBuffer().getType()),
+                           few, l.type(elementTypeOf(op.getType())), insideFew);
+  Values all(layout.numRegs());
+  size_t next = 0;
+  for (unsigned reg = 0; reg < all.size(); ++reg)
+    all[reg] = reg & ~kept ? all[reg & kept] : loaded[next++];
+  return all;
+}
+
 LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
   const LinearLayout &layout = l.layout(op.getResult().getType());
-  const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
-  llvm::Type *type = l.type(elementTypeOf(op.getResult().getType()));
-  llvm::Value *base = l.scalar(op.getBuffer());
   // Elements outside the shape are loaded from the buffer's start.
-  l.set(op.getResult(),
-        loadTile(l, base, shared, layout, type, l.inside(op.getResult().getType())));
+  l.set(op.getResult(), loadRuns(l, op, layout, l.inside(op.getResult().getType())));
   return success();
 }
 

@@ -358,3 +358,29 @@ func.func @loads(%p: !tile.ptr<i32>, %n: i32 {tile.divisibility = 16 : i32}) {
   %at = arith.addi %start, %column : tensor<64xi32>
   return
 }
+
+// A remainder counts up where its dividend is supposed not to be negative, and its quotient has runs. That of
+// another number has none: it is known of neither.
+func.func @groups(%start: i32, %modulus: i32 {tile.divisibility = 16 : i32}, %group: i32 {tile.divisibility = 16 : i32}) {
+  // expected-remark @+1 {{contiguity = [64]}}
+  %r = tile.arange 0, 64 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 64}}
+  %c64 = arith.constant 64 : i32
+  // expected-remark @+1 {{divisibility = [64]}}
+  %first = arith.muli %start, %c64 : i32
+  // expected-remark @+1 {{constancy = [64]}}
+  %firsts = tile.splat %first : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [64]}}
+  %at = arith.addi %firsts, %r : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [64]}}
+  %moduli = tile.splat %modulus : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [16], divisibility = [16], constancy = [1]}}
+  %rest = arith.remsi %at, %moduli : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [64]}}
+  %groups = tile.splat %group : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [16]}}
+  %which = arith.divsi %rest, %groups : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [1]}}
+  %any = arith.divsi %at, %groups : tensor<64xi32>
+  return
+}

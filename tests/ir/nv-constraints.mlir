@@ -202,6 +202,20 @@ func.func @load_of_another_type(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 
 }
 
 // -----
+func.func @runs_of_another_rank(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{local_load_c2: `runs` is no power of two for each dimension}}
+  %x = nv.local_load %b {runs = array<i64: 16, 1>} : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>> -> tensor<64xf16>
+  return
+}
+
+// -----
+func.func @runs_of_twelve(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{local_load_c2: `runs` is no power of two for each dimension}}
+  %x = nv.local_load %b {runs = array<i64: 12>} : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>> -> tensor<64xf16>
+  return
+}
+
+// -----
 func.func @store_of_another_shape(%x: tensor<32xf16>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{local_store_c1: '!nv.buffer<1 x[64] x f16, <[0], 0>>' does not hold 'tensor<32xf16>'}}
   nv.local_store %x, %b : tensor<32xf16>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>

@@ -133,8 +133,25 @@ SmallVector<Operation *> usersOf(LoadOp load) {
   return sorted;
 }
 
+/// The runs of elements that `load` reads from equal addresses, with equal masks and fillings; null
+/// if it has none.
+static DenseI64ArrayAttr runsOf(LoadOp load) {
+  const AxisInfoAnalysis axes(load->getParentOfType<ModuleOp>());
+  AxisInfo::PerDim runs = axes.of(load.getPtr()).constancy;
+  for (auto [dim, run] : llvm::enumerate(runs)) {
+    if (load.getMask())
+      run = std::min(run, axes.of(load.getMask()).runOfMask(dim));
+    if (load.getOther())
+      run = std::min(run, axes.of(load.getOther()).constancy[dim]);
+  }
+  const bool repeats = llvm::any_of(runs, [](int64_t run) { return run > 1; });
+  return repeats && !load.getIsVolatile() ? DenseI64ArrayAttr::get(load.getContext(), runs)
+                                          : DenseI64ArrayAttr();
+}
+
 StagedLoad stageValue(StagedValue value) {
   auto [load, type] = value;
+  const DenseI64ArrayAttr runs = runsOf(load);
   sinkViews(load.getResult());
   OpBuilder builder(load);
   Location loc = load.getLoc();
@@ -143,7 +160,7 @@ StagedLoad stageValue(StagedValue value) {
   llvm::sort(users, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   auto read = [&](Operation *user, Type tile) {
     builder.setInsertionPoint(user);
-    return nv::LocalLoadOp::create(builder, loc, tile, alloc).getResult();
+    return nv::LocalLoadOp::create(builder, loc, tile, alloc, runs).getResult();
   };
   Value whole;
   Operation *last = users.back();
