@@ -70,6 +70,7 @@ def tensor_cores():
             "tensor-cores-2026-11-29-afternoon.json",
             "tensor-cores-2026-11-29-evening.json",
             "tensor-cores-2026-11-29-night.json",
+            "tensor-cores-2026-11-29-late.json",
         )
         for row in read(name)["rows"]
     }
