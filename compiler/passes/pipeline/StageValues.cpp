@@ -145,8 +145,9 @@ static DenseI64ArrayAttr runsOf(LoadOp load) {
       run = std::min(run, axes.of(load.getOther()).constancy[dim]);
   }
   const bool repeats = llvm::any_of(runs, [](int64_t run) { return run > 1; });
-  return repeats && !load.getIsVolatile() ? DenseI64ArrayAttr::get(load.getContext(), runs)
-                                          : DenseI64ArrayAttr();
+  return repeats && !hasEffect<MemoryEffects::Write>(load)
+             ? DenseI64ArrayAttr::get(load.getContext(), runs)
+             : DenseI64ArrayAttr();
 }
 
 StagedLoad stageValue(StagedValue value) {
