@@ -84,12 +84,15 @@ AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
   return info;
 }
 
+/// `x % n`, which has no other sign than x: not negative where that is supposed of x.
+bool isRemainder(Value value) { return value.getDefiningOp<arith::RemSIOp>() != nullptr; }
+
 AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool roundsDown) {
   if (b.constant == 1)
     return a;
   AxisInfo info = elementwise(result, {&a, &b});
   for (size_t d = 0; d < info.rank(); ++d)
-    if (roundsDown || a.nonNegative || a.supposes[d] == AxisInfo::NotNegative)
+    if (roundsDown || a.nonNegative || isRemainder(result.getDefiningOp()->getOperand(0)))
       info.constancy[d] = std::max(info.constancy[d], a.blockInside(b, d));
   if (b.constant && *b.constant > 0)
     for (size_t d = 0; d < info.rank(); ++d)

@@ -382,5 +382,10 @@ func.func @groups(%start: i32, %modulus: i32 {tile.divisibility = 16 : i32}, %gr
   %which = arith.divsi %rest, %groups : tensor<64xi32>
   // expected-remark @+1 {{constancy = [1]}}
   %any = arith.divsi %at, %groups : tensor<64xi32>
+  // A sum with a remainder may be negative.
+  // expected-remark @+1 {{contiguity = [16], divisibility = [16]}}
+  %sum = arith.addi %rest, %firsts : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [1]}}
+  %of_sum = arith.divsi %sum, %groups : tensor<64xi32>
   return
 }
