@@ -23,7 +23,7 @@ def quotient(a, b):
 
 @pytest.mark.parametrize("n, group", [(16, 16), (64, 16), (96, 32), (304, 112), (48, 128)])
 @pytest.mark.parametrize("start", [-37, -3, -1, 0, 5])
-def test_groups(device, start, n, group):
+def test_quotients_of_remainders(device, start, n, group):
     count = 256
     out = device.output(4 * count, "i32")
     groups_kernel[(1,)](out.array, start, n, group, N=count)
