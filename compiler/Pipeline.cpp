@@ -243,7 +243,8 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
          .sums = reducesByTma}));  // the circular buffers are known, and addresses still there
   passes.add(createCountStages()); // no later pass reads stage counters
   addSimplification(passes);
-  passes.add(createScaleAfterReduction()); // tensor maps are final
+  if (options.enableFpFusion)                // by which a subtraction scales
+    passes.add(createScaleAfterReduction()); // tensor maps are final
   passes.add(createHoistInvariants());
 }
 
