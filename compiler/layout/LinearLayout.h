@@ -93,7 +93,9 @@ public:
   /// count exist, more than half; 0: all.
   LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp, int warps = 0);
 
-  const Shape &shape() const { return extents; }
+  // Of a temporary they are values, which a loop over them keeps alive.
+  const Shape &shape() const & { return extents; }
+  Shape shape() && { return std::move(extents); }
   /// An extent, rounded up to a power of two.
   static int64_t hullOf(int64_t extent) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
@@ -101,9 +103,12 @@ public:
   /// The shape, each extent rounded up to a power of two.
   Shape hull() const;
   int rank() const { return static_cast<int>(extents.size()); }
-  const Bases &reg() const { return regBases; }
-  const Bases &lane() const { return laneBases; }
-  const Bases &warp() const { return warpBases; }
+  const Bases &reg() const & { return regBases; }
+  const Bases &lane() const & { return laneBases; }
+  const Bases &warp() const & { return warpBases; }
+  Bases reg() && { return std::move(regBases); }
+  Bases lane() && { return std::move(laneBases); }
+  Bases warp() && { return std::move(warpBases); }
   int numRegs() const { return 1 << regBases.size(); }
   int numLanes() const { return 1 << laneBases.size(); }
   int numWarps() const { return warps; }

@@ -40,7 +40,8 @@ public:
   /// The same, with the chunk number XORed with the row number's bits from bit `shift` on.
   SharedLayout withSwizzleShift(int shift) const;
 
-  const LinearLayout::Shape &shape() const { return extents; }
+  const LinearLayout::Shape &shape() const & { return extents; }
+  LinearLayout::Shape shape() && { return std::move(extents); }
   int elementBits() const { return bits; }
   const Order &order() const { return dims; }
   int swizzle() const { return span; }

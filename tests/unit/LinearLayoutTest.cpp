@@ -53,6 +53,19 @@ LinearLayout randomLayout(std::mt19937 &random, LinearLayout::Shape shape, int w
 
 } // namespace
 
+TEST(LinearLayout, BasesOfATemporaryOutliveIt) {
+  const auto blocked = [] { return LinearLayout({4}, {{1}}, {{2}}, {}); };
+  std::vector<int> seen;
+  for (const auto &basis : blocked().reg())
+    seen.push_back(basis[0]);
+  for (const auto &basis : blocked().lane())
+    seen.push_back(basis[0]);
+  for (int64_t extent : blocked().shape())
+    seen.push_back(int(extent));
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 4}));
+  static_assert(!std::is_reference_v<decltype(blocked().warp())>);
+}
+
 TEST(LinearLayout, AccumulatorIsThatOfThePtxManual) {
   const auto layout = LinearLayout::mma16816Accumulator({16, 8}, {1, 1});
   ASSERT_EQ(layout.numRegs(), 4);
