@@ -4,12 +4,16 @@ Needs: `pantile-passes`, of a build with sanitizers as a rule; folders of files 
        `tests/python/compiled_kernels.py` kept.
 Gives: each failure with what the tool said, a JUnit file with a case per file; status 1 if any failed.
 How:   each process runs many files and ends at the first that fails; the next one goes on after it.
+       With a seed, kernels that differ in numbers alone, such as extents, widths and targets, are of one
+       form: one of each form runs, and one in `REST` of the others. Another seed draws others.
 
-Usage: python -m tests.tile_ir --tool PROGRAM [--report XML] FOLDER...
+Usage: python -m tests.tile_ir --tool PROGRAM [--report XML] [--seed TEXT] FOLDER...
 """
 
 import argparse
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -17,6 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CHUNK = 40
+REST = 8
+NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?a?")
 SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
 # LLVM is not instrumented: it neither marks nor unmarks what its containers and allocators hold.
 SANITIZERS = {
@@ -24,6 +30,21 @@ SANITIZERS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     **({"ASAN_SYMBOLIZER_PATH": SYMBOLIZER} if Path(SYMBOLIZER).exists() else {}),
 }
+
+
+def draw_files(files, seed):
+    """One of `files` of each form, and some of the others."""
+
+    def number(file):
+        return hashlib.sha256(f"{seed} {file.name}".encode()).digest()
+
+    forms, drawn = set(), []
+    for file in sorted(files, key=number):
+        form = hashlib.sha256(NUMBER.sub("", file.read_text()).encode()).digest()
+        if form not in forms or number(file)[-1] % REST == 0:
+            drawn.append(file)
+        forms.add(form)
+    return sorted(drawn)
 
 
 def run_files(tool, files):
@@ -57,10 +78,13 @@ def main():
     parser = argparse.ArgumentParser(prog="tests.tile_ir", description=__doc__.splitlines()[0])
     parser.add_argument("--tool", required=True, type=Path)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--seed", help="runs some of the files; all without it")
     parser.add_argument("folders", nargs="+", type=Path)
     options = parser.parse_args()
     # A file that two folders have is the same kernel.
     files = list({f.name: f for folder in options.folders for f in sorted(folder.glob("*.mlir"))}.values())
+    if options.seed is not None:
+        files = draw_files(files, options.seed)
     chunks = [files[i : i + CHUNK] for i in range(0, len(files), CHUNK)]
     failures = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -15,8 +15,8 @@ done
 """
 
 
-def run(tool, *folders):
-    command = [sys.executable, "-m", "tests.tile_ir", "--tool", tool, *folders]
+def run(tool, *arguments):
+    command = [sys.executable, "-m", "tests.tile_ir", "--tool", tool, *arguments]
     report = tool.parent / "report.xml"
     done = subprocess.run(
         [*command, "--report", report], cwd=ROOT, capture_output=True, text=True, timeout=100
@@ -52,3 +52,18 @@ def test_nothing_to_run_is_a_failure(tmp_path):
     tool.chmod(0o755)
     done, _ = run(tool, tmp_path)
     assert done.returncode == 1
+
+
+def test_a_seed_draws_one_of_each_form_and_some_others(tmp_path):
+    tool = tmp_path / "tool"
+    tool.write_text(TOOL)
+    tool.chmod(0o755)
+    for i in range(400):
+        (tmp_path / f"add{i}.mlir").write_text(f"%0 = add : tensor<{i}xf{i % 3}>")
+    (tmp_path / "one.mlir").write_text("%0 = multiply : tensor<16xf32>")
+    drawn = []
+    for seed in ("first", "first", "second"):
+        _, report = run(tool, "--seed", seed, tmp_path)
+        drawn.append({case.get("name") for case in ElementTree.parse(report).iter("testcase")})
+    assert all("one" in names and 30 < len(names) < 80 for names in drawn)
+    assert drawn[0] == drawn[1] != drawn[2]
