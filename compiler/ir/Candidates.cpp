@@ -43,4 +43,17 @@ nv::CandidateAttr chosenCandidate(func::FuncOp kernel) {
   return {};
 }
 
+void reportRefusal(func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal) {
+  if (!refusal.at)
+    return;
+  addCandidate(kernel, {.map = map, .producer = true, .refused = refusal.reason});
+  if (map == nv::ProgramMap::Grid)
+    remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
+  else
+    remarkMissed(Technique::Persistence,
+                 map == nv::ProgramMap::StreamK ? "stream-K does not apply"
+                                                : "the kernel is not persistent",
+                 refusal);
+}
+
 } // namespace pantile

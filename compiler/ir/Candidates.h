@@ -3,6 +3,7 @@
 // Gives: access to `nv.candidates` of a kernel. NvPlan.td describes a candidate.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
+#include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -23,5 +24,9 @@ void addCandidate(mlir::func::FuncOp kernel, const Candidate &candidate);
 /// Returns the chosen candidate; null if there is none: passes that run alone then apply what they
 /// can.
 nv::CandidateAttr chosenCandidate(mlir::func::FuncOp kernel);
+
+/// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.
+/// Nothing, if no loop of the kernel has an MMA that reads its loads: `refusal.at` is null.
+void reportRefusal(mlir::func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal);
 
 } // namespace pantile

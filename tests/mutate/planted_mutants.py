@@ -1,4 +1,4 @@
-"""Mistakes that a pass makes, planted in the IR as it leaves it: see compiler/passes/memory/TestPlantError.cpp.
+"""Mistakes that a pass makes, planted in the IR as it leaves it: see compiler/passes/testing/TestPlantError.cpp.
 
 A row: kind, the pass that would make the mistake, the opportunities to make it at (counted from 0 in each kernel),
 target, a pattern of the PTX of kernels that may have such an opportunity, and one sentence on what is wrong then.

@@ -1,8 +1,9 @@
 //===- MakeTensorMap.cpp - the tensor map of an access, and its coordinates --------===//
 // Needs: see MakeTensorMap.h.
-// Gives: hostExpr, makeTensorMap, makeCoordinates.
+// Gives: makeTensorMap, makeCoordinates.
 //===-------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
+#include "analysis/HostExpression.h"
 #include "support/MachineModel.h"
 #include <limits>
 
@@ -10,18 +11,6 @@ using namespace mlir;
 
 namespace pantile {
 namespace {
-
-/// The symbol of an argument, or its quotient; or that of the grid's extent, whose symbols come after
-/// those of the arguments. A program id stands for the extent of its axis.
-AffineExpr factorOf(Builder &b, func::FuncOp kernel, Value leaf) {
-  if (auto factor = hostFactorOf(leaf))
-    return b.getAffineSymbolExpr(factor->argument.getArgNumber()).floorDiv(factor->divisor);
-  Operation *op = leaf.getDefiningOp();
-  const unsigned axis = isa<ProgramIdOp>(op)     ? cast<ProgramIdOp>(op).getAxis()
-                        : isa<NumProgramsOp>(op) ? cast<NumProgramsOp>(op).getAxis()
-                                                 : cast<nv::ProgramAtOp>(op).getAxis();
-  return b.getAffineSymbolExpr(kernel.getNumArguments() + axis);
-}
 
 /// Emits the arithmetic of coordinates: in 32 bits where that cannot overflow, else in 64 bits.
 class DeviceArithmetic {
@@ -119,18 +108,6 @@ private:
   AffineAnalysis &affine;
 };
 } // namespace
-
-AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
-                    const Polynomial &polynomial, int64_t scale) {
-  AffineExpr sum = b.getAffineConstantExpr(0);
-  for (const auto &[product, coefficient] : polynomial.products()) {
-    AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
-    for (unsigned leaf : product)
-      term = factorOf(b, kernel, affine.leaf(leaf)) * term;
-    sum = sum + term;
-  }
-  return sum;
-}
 
 Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnalysis &affine,
                     const TmaAccess &access, const TmaBox &box) {

@@ -1,7 +1,7 @@
 //===- MakeTensorMap.h - the tensor map of an access, and its coordinates ----------===//
 // Needs: an access that TmaAccess.h accepts.
-// Gives: hostExpr; the `nv.tensor_map` from which the host encodes the map, and the coordinates at
-//        which a tile begins in it.
+// Gives: the `nv.tensor_map` from which the host encodes the map, and the coordinates at which a
+//        tile begins in it.
 // How:   Extents and strides are affine maps over the kernel's arguments, which the host evaluates
 //        at launch. Coordinates are 32-bit arithmetic in the kernel.
 //===-------------------------------------------------------------------------------===//
@@ -19,11 +19,6 @@ struct TmaBox {
   int span = 0;
   mlir::Type element;
 };
-
-/// `scale` times a polynomial of host values, with a symbol for each argument of `kernel`, and after
-/// them one for each extent of the grid.
-mlir::AffineExpr hostExpr(mlir::Builder &b, mlir::func::FuncOp kernel, AffineAnalysis &affine,
-                          const Polynomial &polynomial, int64_t scale);
 
 mlir::Value makeTensorMap(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel,
                           AffineAnalysis &affine, const TmaAccess &access, const TmaBox &box);

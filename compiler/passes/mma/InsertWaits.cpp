@@ -24,12 +24,12 @@
 //          with MMAs of the next iteration OverlapIterations and OverlapResults.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
+#include "analysis/MmasInFlight.h"
 #include "analysis/StructuredFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmasInFlight.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

@@ -13,6 +13,7 @@
 //        does not fill warp groups, such as 80, also takes the transposed dot, if a loop
 //        accumulates (tryWgmmaInOrder).
 //===--------------------------------------------------------------------------===//
+#include "analysis/OperandOrder.h"
 #include "ir/FindOps.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
@@ -21,7 +22,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/OperandOrder.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseSet.h"
 

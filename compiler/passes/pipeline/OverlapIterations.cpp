@@ -12,19 +12,14 @@
 //        Stages of buffers are waited for and released in the same order, so the producer does not
 //        change. No MMA is in flight over the back edge.
 //===------------------------------------------------------------------------------------===//
-#include "passes/pipeline/OverlapIterations.h"
-#include "analysis/MmaWaits.h"
+#include "analysis/LateStage.h"
 #include "analysis/MotionLegality.h"
-#include "analysis/RegisterBudget.h"
 #include "ir/FindOps.h"
 #include "ir/LoopSchedule.h"
-#include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/LateStage.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -136,23 +131,6 @@ private:
   llvm::DenseSet<Operation *> issue; ///< operations of cluster `Issue`
 };
 
-/// Whether registers suffice: accumulators of both stages and left operands are live at once, and
-/// the left operands of the next iteration before their conversion. Rescaling takes registers of
-/// its own.
-bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warps) {
-  int64_t registers = stage.rescale.empty() ? machine.registers.overheadOfOverlap
-                                            : machine.registers.overheadOfRescaling;
-  for (nv::AsyncMmaOpInterface mma : stage.early)
-    registers += nextInFlight(mma) ? 0 : registersOf(mma.getResult());
-  for (nv::AsyncMmaOpInterface mma : stage.mmas) {
-    const bool hasAddend = stage.additionOf(mma) != nullptr; // in registers of its own
-    registers += (hasAddend ? 2 : 1) * registersOf(mma.getResult());
-  }
-  for (Value left : stage.lefts())
-    registers += registersOf(left);
-  return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
-}
-
 struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass> {
   using OverlapIterationsBase::OverlapIterationsBase;
   void runOnOperation() override {
@@ -166,7 +144,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
       LateStage stage(loop);
       if (!stage.find() || (!rescaled && !stage.rescale.empty()))
         continue;
-      if (!fitsRegisters(stage, target->machine(), warps)) {
+      if (!stage.fitsRegisters(target->machine(), warps)) {
         remarkMissed(loop.getLoc(), Technique::Pipelining)
             << "MMAs of two iterations are not in flight together: accumulators and left operands "
                "take too many registers";
@@ -182,20 +160,5 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
   }
 };
 } // namespace
-
-bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
-  int64_t registers = target.machine().registers.overheadOfOverlap, early = 0, late = 0;
-  for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    registers += registersOf(mma.getResult());
-    if (matchPattern(mma.getAcc(), m_AnyZeroFloat())) {
-      ++early;
-    } else {
-      ++late;
-      registers += registersOf(mma.getLhs());
-    }
-  }
-  const RegisterBudget budget{target.machine(), warps};
-  return early >= 2 && late > 0 && registers <= budget.consumer(1);
-}
 
 } // namespace pantile

@@ -16,6 +16,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
+#include "analysis/SpecialisableLoops.h"
 #include "ir/Candidates.h"
 #include "ir/Launch.h"
 #include "ir/Numbers.h"
@@ -31,7 +32,6 @@
 #include "passes/pipeline/Channels.h"
 #include "passes/pipeline/LaterIterations.h"
 #include "passes/pipeline/ProducerPartition.h"
-#include "passes/pipeline/SpecialisableLoops.h"
 #include "passes/pipeline/StageValues.h"
 #include "llvm/ADT/SmallSet.h"
 

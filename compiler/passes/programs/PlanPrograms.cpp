@@ -19,7 +19,10 @@
 //           maps, too; they are refused where consumers would have to copy some.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CtasPerSm.h"
+#include "analysis/ProducerOccupancy.h"
 #include "analysis/Programs.h"
+#include "analysis/SpecialisableLoops.h"
+#include "analysis/StreamKCost.h"
 #include "ir/Candidates.h"
 #include "ir/FindOps.h"
 #include "ir/Launch.h"
@@ -27,9 +30,6 @@
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/ProducerOccupancy.h"
-#include "passes/pipeline/SpecialisableLoops.h"
-#include "passes/pipeline/StreamKCost.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

@@ -4,15 +4,15 @@
 //        memory per CTA from the stages of their loads and the operands that loops read. Without a
 //        producer the tiles may take all registers: the few for addresses are rematerialised.
 //===------------------------------------------------------------------------------------===//
-#include "passes/pipeline/ProducerOccupancy.h"
+#include "analysis/ProducerOccupancy.h"
 #include "analysis/AxisInfo.h"
 #include "analysis/CtasPerSm.h"
 #include "analysis/LiveRegisters.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
+#include "analysis/SpecialisableLoops.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
-#include "passes/pipeline/SpecialisableLoops.h"
 
 using namespace mlir;
 

@@ -1,5 +1,5 @@
 //===- MmasInFlight.cpp - see MmasInFlight.h ----------------------------------------------===//
-#include "passes/mma/MmasInFlight.h"
+#include "analysis/MmasInFlight.h"
 
 using namespace mlir;
 

@@ -8,10 +8,10 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/PrefetchLegality.h"
+#include "analysis/ProducerLoads.h"
 #include "analysis/ProducerStart.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/pipeline/ProducerLoads.h"
 #include "support/MachineModel.h"
 
 namespace pantile {
@@ -67,10 +67,6 @@ struct ProducerChoices {
   bool mixedTransports = false; ///< consumers may copy what TMA cannot load
   bool copiedVectors = true;    ///< and the producer vectors that it cannot
 };
-
-/// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.
-/// Nothing, if no loop of the kernel has an MMA that reads its loads: `refusal.at` is null.
-void reportRefusal(mlir::func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal);
 
 /// The loops with MMAs of staged loads, other than that over programs.
 llvm::SmallVector<mlir::scf::ForOp> loadDotLoops(mlir::func::FuncOp kernel);

@@ -7,7 +7,7 @@
 // How:   see StreamKLoop.cpp for the rules.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
-#include "passes/pipeline/SpecialisableLoops.h"
+#include "analysis/SpecialisableLoops.h"
 
 namespace pantile {
 

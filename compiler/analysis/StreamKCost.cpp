@@ -1,12 +1,12 @@
 //===- StreamKCost.cpp - what splitting a loop over CTAs costs and saves -------------------===//
 // Gives: see StreamKCost.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/StreamKCost.h"
+#include "analysis/StreamKCost.h"
 #include "analysis/EngineCycles.h"
+#include "analysis/HostExpression.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/memory/MakeTensorMap.h"
 #include <cmath>
 #include <utility>
 

@@ -15,7 +15,7 @@
 //        which is begin + number * step for the number of an iteration
 //        (AffineAnalysis::countIterationsOf).
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/StreamKLoop.h"
+#include "analysis/StreamKLoop.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
 #include "analysis/Programs.h"

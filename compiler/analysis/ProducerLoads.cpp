@@ -2,7 +2,7 @@
 // How:   TmaAccess.h says how the addresses become coordinates. All MMAs that read an operand must
 //        allow the same. Boxes must fill the buffer, and each stage must begin where a box may.
 //===---------------------------------------------------------------------------------------===//
-#include "passes/pipeline/ProducerLoads.h"
+#include "analysis/ProducerLoads.h"
 #include "analysis/AffineAccess.h"
 #include "analysis/PrefetchLegality.h"
 #include "layout/TmaBoxes.h"

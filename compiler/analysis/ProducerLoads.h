@@ -6,8 +6,8 @@
 //===---------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/MmaWaits.h"
+#include "analysis/StagedValues.h"
 #include "analysis/TmaAccess.h"
-#include "passes/pipeline/StageValues.h"
 
 namespace pantile {
 

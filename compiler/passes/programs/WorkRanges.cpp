@@ -1,7 +1,7 @@
 //===- WorkRanges.cpp - which iterations of which tiles a CTA processes, on the device -----===//
 // Gives: see WorkRanges.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/WorkRanges.h"
+#include "passes/programs/WorkRanges.h"
 #include "ir/Tile.h"
 #include "support/WorkSplit.h"
 

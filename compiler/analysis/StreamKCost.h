@@ -6,7 +6,7 @@
 //        `range(cdiv(K, 64))`.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
-#include "passes/pipeline/StreamKLoop.h"
+#include "analysis/StreamKLoop.h"
 
 namespace pantile {
 

@@ -1,5 +1,5 @@
 //===- OperandOrder.cpp - see OperandOrder.h -----------------------------------------------===//
-#include "passes/mma/OperandOrder.h"
+#include "analysis/OperandOrder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 

@@ -23,18 +23,17 @@
 //        says. So rule 3 also holds for the flag, and no atomic of the consumers may come before,
 //        since it might signal for what the producer waits for.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/SpecialisableLoops.h"
+#include "analysis/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
+#include "analysis/EarlierEffect.h"
+#include "analysis/LateStage.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
 #include "ir/Candidates.h"
 #include "ir/FindOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/pipeline/EarlierEffect.h"
-#include "passes/pipeline/OverlapIterations.h"
-#include "passes/pipeline/StageValues.h"
 #include "support/MachineModel.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -442,19 +441,6 @@ public:
   std::vector<SpecialisableLoop> loops;
 };
 } // namespace
-
-void reportRefusal(func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal) {
-  if (!refusal.at)
-    return;
-  addCandidate(kernel, {.map = map, .producer = true, .refused = refusal.reason});
-  if (map == nv::ProgramMap::Grid)
-    remarkMissed(Technique::WarpSpecialisation, "warps are not specialised", refusal);
-  else
-    remarkMissed(Technique::Persistence,
-                 map == nv::ProgramMap::StreamK ? "stream-K does not apply"
-                                                : "the kernel is not persistent",
-                 refusal);
-}
 
 std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,
                                          nv::ProgramMap map, ProducerChoices choices,

@@ -3,7 +3,7 @@
 //        operations: stores through other arguments where the user lets the iterations of a loop
 //        around overlap, and atomics that have no order with the loads (docs/memory-order.md).
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/EarlierEffect.h"
+#include "analysis/EarlierEffect.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
 #include "analysis/StagedLoad.h"

@@ -9,11 +9,11 @@
 //        and is divided as an unsigned number.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AffineAccess.h"
+#include "analysis/StreamKLoop.h"
 #include "ir/Hints.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/StreamKLoop.h"
 
 using namespace mlir;
 

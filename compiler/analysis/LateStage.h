@@ -22,6 +22,7 @@
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "support/Target.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace pantile {
@@ -44,6 +45,11 @@ public:
   /// after the registers of the operand of the iteration before are free.
   bool isLastConversion(mlir::Operation *op) const;
 
+  /// Whether registers suffice: accumulators of both stages and left operands are live at once, and
+  /// the left operands of the next iteration before their conversion. Rescaling takes registers of
+  /// its own.
+  bool fitsRegisters(const MachineModel &machine, int warps) const;
+
   mlir::scf::ForOp loop;
   llvm::SmallVector<nv::AsyncMmaOpInterface> early, mmas; ///< of stage 0, and of stage 1
   llvm::SetVector<mlir::Operation *> late;      ///< MMAs, their additions, waits and releases of
@@ -63,5 +69,9 @@ private:
   llvm::SmallVector<nv::MbarrierWaitOp> earlyBarriers, lateBarriers;
   llvm::DenseMap<mlir::Operation *, mlir::arith::AddFOp> additions;
 };
+
+/// Whether registers suffice for a late stage of `loop`, in which MMAs are still waited for at once: some
+/// start at zero, others add to carried accumulators.
+bool hasRegistersForOverlap(mlir::scf::ForOp loop, const Target &target, int warps);
 
 } // namespace pantile

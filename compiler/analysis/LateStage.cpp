@@ -1,9 +1,11 @@
 //===- LateStage.cpp - see LateStage.h ----------------------------------------------------===//
-#include "passes/pipeline/LateStage.h"
+#include "analysis/LateStage.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
+#include "analysis/RegisterBudget.h"
 #include "ir/FindOps.h"
+#include "ir/Registers.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -171,6 +173,37 @@ bool LateStage::findStageSelection() {
   });
   return isSelection &&
          llvm::none_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return lacksRoom(mma); });
+}
+
+//===- registers ---------------------------------------------------------------------------===//
+
+bool LateStage::fitsRegisters(const MachineModel &machine, int warps) const {
+  int64_t registers =
+      rescale.empty() ? machine.registers.overheadOfOverlap : machine.registers.overheadOfRescaling;
+  for (nv::AsyncMmaOpInterface mma : early)
+    registers += nextInFlight(mma) ? 0 : registersOf(mma.getResult());
+  for (nv::AsyncMmaOpInterface mma : mmas) {
+    const bool hasAddend = additionOf(mma) != nullptr; // in registers of its own
+    registers += (hasAddend ? 2 : 1) * registersOf(mma.getResult());
+  }
+  for (Value left : lefts())
+    registers += registersOf(left);
+  return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
+}
+
+bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
+  int64_t registers = target.machine().registers.overheadOfOverlap, early = 0, late = 0;
+  for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
+    registers += registersOf(mma.getResult());
+    if (matchPattern(mma.getAcc(), m_AnyZeroFloat())) {
+      ++early;
+    } else {
+      ++late;
+      registers += registersOf(mma.getLhs());
+    }
+  }
+  const RegisterBudget budget{target.machine(), warps};
+  return early >= 2 && late > 0 && registers <= budget.consumer(1);
 }
 
 } // namespace pantile

@@ -1,0 +1,120 @@
+//===- StagedValues.cpp - see StagedValues.h ----------------------------------------------===//
+// How:   a tile that goes through a buffer is loaded from there at its first use, in the layout to
+//        which it would have been converted. Such tiles are:
+//        1. Matrices, such as weights that are unpacked first, or a tile that is added to an
+//        accumulator. A buffer must leave as many CTAs per SM as there were, or two.
+//        2. Vectors, if there is a producer: without one PrefetchLoads carries them in registers. With
+//        a producer, vectors that TMA could load also stay in registers where these suffice, which
+//        saves mbarriers.
+//===--------------------------------------------------------------------------------------===//
+#include "analysis/StagedValues.h"
+#include "analysis/LiveRegisters.h"
+#include "analysis/PrefetchLegality.h"
+#include "analysis/RegisterBudget.h"
+#include "ir/Machine.h"
+#include "ir/Registers.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+bool multiplies(scf::ForOp loop) {
+  return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>);
+}
+
+/// Whether a thread loads one 32-bit word for several of its elements.
+bool repeats(LoadOp load, const AxisInfoAnalysis &axes) {
+  return axes.repeatedRegs(load.getPtr(), load.getMask(),
+                           layoutOf(cast<RankedTensorType>(load.getType()))) != 0;
+}
+
+/// Whether `load` gives a tile that only operations of the loop body itself use.
+bool isReadInBody(scf::ForOp loop, LoadOp load) {
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  return tile && tile.getElementType().isIntOrFloat() && storageBits(tile.getElementType()) >= 8 &&
+         !load->use_empty() && llvm::none_of(load->getUsers(), [&](Operation *user) {
+           return isa<nv::LocalStoreOp>(user) || loop.getBody() != user->getBlock() ||
+                  isa<scf::YieldOp>(user);
+         });
+}
+
+bool isMatrix(scf::ForOp loop, LoadOp load) {
+  const int64_t least = machineOf(loop).tiles.leastStagedAxis;
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  return isReadInBody(loop, load) && tile.getRank() == 2 &&
+         llvm::all_of(tile.getShape(), [&](int64_t extent) { return extent >= least; });
+}
+
+/// The buffer that `load` is staged through next to those of `others`; null where it is not worth
+/// one.
+nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
+                              ArrayRef<StagedValue> others, const AxisInfoAnalysis &axes,
+                              const Target &target) {
+  if (!isMatrix(loop, load) || repeats(load, axes))
+    return {};
+  auto tile = cast<RankedTensorType>(load.getType());
+  const nv::BufferType type = stageFor(tile, layoutOf(tile).fastestDim());
+  auto buffers = llvm::map_to_vector(others, [](const StagedValue &other) { return other.buffer; });
+  const int64_t enough = std::min(target.machine().occupancy.ctasToKeep,
+                                  ctasWithBuffers(loop, buffers, stages, target));
+  buffers.push_back(type);
+  const bool hasRoom =
+      ctasWithBuffers(loop, buffers, stages, target) >= std::max<int64_t>(enough, 1);
+  return hasRoom && prefetchCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
+}
+
+/// Whether registers suffice for what the loop computes and the vectors of the next iteration.
+bool canHoldVectors(scf::ForOp loop, ArrayRef<StagedValue> vectors, const Target &target) {
+  const MachineModel &machine = target.machine();
+  int64_t registers = liveRegistersOf(loop).most + machine.registers.overheadOfLoop;
+  for (StagedValue vector : vectors)
+    registers += registersOf(vector.load.getResult());
+  const int warps = moduleInt(loop, names::numWarps, 4);
+  return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
+}
+} // namespace
+
+bool movesToFirstUse(Operation *op) {
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  return isa<ExpandDimsOp, BroadcastOp>(op) ||
+         (convert && cast<RankedTensorType>(convert.getType()).getRank() == 1);
+}
+
+SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
+                                         const Target &target) {
+  SmallVector<StagedValue> values;
+  if (!multiplies(loop))
+    return values;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (nv::BufferType type = bufferIfStaged(loop, load, stages, values, axes, target))
+      values.push_back({load, type});
+  return values;
+}
+
+VectorLoads vectorsOf(scf::ForOp loop, const Target &target) {
+  SmallVector<StagedValue> vectors;
+  for (auto load : loop.getBody()->getOps<LoadOp>()) {
+    auto tile = dyn_cast<RankedTensorType>(load.getType());
+    if (isReadInBody(loop, load) && tile.getRank() == 1)
+      vectors.push_back({load, stageFor(tile, 0, /*mostSpan=*/0)});
+  }
+  const bool canBeHeld = canHoldVectors(loop, vectors, target);
+  return {std::move(vectors), canBeHeld};
+}
+
+SmallVector<Operation *> usersOf(LoadOp load) {
+  llvm::SetVector<Operation *> users;
+  SmallVector<Value> views{load.getResult()};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers())
+      if (movesToFirstUse(user))
+        views.push_back(user->getResult(0));
+      else
+        users.insert(load->getBlock()->findAncestorOpInBlock(*user));
+  SmallVector<Operation *> sorted = users.takeVector();
+  llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return sorted;
+}
+
+} // namespace pantile
