@@ -4,6 +4,9 @@ Every contestant is tuned over the same configurations at each length, as the tu
 configuration's result is compared with float64 first; then the contestants run interleaved. The
 table has medians in TFLOP/s; a causal dot counts half.
 
+cuDNN runs next to them, through torch: its gradients by autograd, which keeps what the forward pass
+saved. It is left out with `--only`.
+
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
                     [--only pantile] [--variants] [--rounds 5] [--any-extent]
 `--variants` also runs ours with the variants of `VARIANTS` all of whose passes are among `--passes`:
@@ -19,6 +22,7 @@ import torch
 from attention_kernels import ANY_EXTENT, BACKWARD, FORWARD
 from finals import final, in_turn
 from matmul import Timer
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 VARIANTS = {  # the options of a launch, each with the names of passes
     "": {},
@@ -152,6 +156,31 @@ def backward(package, kind, problem, config, passes):
     return launch
 
 
+def cudnn(arguments, problem):
+    """A function without arguments that computes the same by cuDNN; checked."""
+    inputs = [x.unsqueeze(0) for x in (problem.q, problem.k, problem.v)]
+    if arguments.backward:
+        inputs = [x.detach().requires_grad_() for x in inputs]
+
+    def attend():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(
+                *inputs, is_causal=bool(problem.causal), scale=problem.scale
+            )
+
+    if not arguments.backward:
+        problem.check("O", attend()[0])
+        return attend
+    out, do = attend(), problem.do.unsqueeze(0)
+
+    def launch():
+        return torch.autograd.grad(out, inputs, do, retain_graph=True)
+
+    for name, grad in zip(("dQ", "dK", "dV"), launch(), strict=True):
+        problem.check(name, grad[0])
+    return launch
+
+
 def passes_of(variant):
     """The passes that a variant names."""
     return {name for names in VARIANTS[variant].values() for name in names.split(",")}
@@ -210,6 +239,11 @@ def measure(arguments, problem, best, timer):
         label: make(package, kind, problem, config, VARIANTS.get(variant, {}))
         for label, (package, kind, variant, config) in best.items()
     }
+    if not arguments.only:
+        try:
+            launches["cuDNN"] = cudnn(arguments, problem)
+        except (RuntimeError, AssertionError) as error:
+            print(f"  failed: cuDNN: {str(error)[:150]}")
     factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
     times = in_turn(launches, timer, arguments.rounds, pause=0.03)
     return {label: factor / times[label] for label in times}

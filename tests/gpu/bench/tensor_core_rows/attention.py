@@ -150,6 +150,8 @@ class TwoWidths(Row):
         self.flops = 2 * self.batch * heads * length * seen * (width + extra + value)
         self.configs = tiles(TILES[128])
         self.own = own_tiles(128, any_extent=False)  # the kernel has no masks for ends of rows
+        if dtype == FP8:  # whose tiles take half the shared memory
+            self.configs += tiles([(64, 128, 4, 3), (64, 128, 4, 4), (128, 128, 8, 3)])
 
     def arrays(self):
         batch, heads, length = self.batch, self.heads, self.length
