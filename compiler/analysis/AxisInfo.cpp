@@ -216,7 +216,7 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, int dim) const {
   width = std::min(width, std::max<int64_t>(info.divisibilityAt(dim, width, bytes) / bytes, 1));
   if (auto tile = dyn_cast<RankedTensorType>(ptr.getType()))
     width = std::min(width, tile.getDimSize(dim) & -tile.getDimSize(dim));
-  return mask ? std::min(width, of(mask).runOfMask(dim)) : width;
+  return mask ? std::min(width, of(mask).runOfEquals(dim)) : width;
 }
 
 int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout &layout) const {
@@ -228,7 +228,7 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
 /// known.
 static int64_t prefixOf(const AxisInfoAnalysis &axes, Value mask, int dim, int depth = 8) {
   using enum arith::CmpIPredicate;
-  const int64_t run = axes.of(mask).runOfMask(dim);
+  const int64_t run = axes.of(mask).runOfEquals(dim);
   auto inner = [&](Value part, int along) { return prefixOf(axes, part, along, depth - 1); };
   auto prefix = [&](Operation *op) -> int64_t {
     if (isa<arith::AndIOp>(op)) {
@@ -251,9 +251,9 @@ static int64_t prefixOf(const AxisInfoAnalysis &axes, Value mask, int dim, int d
     const AxisInfo &left = axes.of(compare.getLhs()), &right = axes.of(compare.getRhs());
     const arith::CmpIPredicate is = compare.getPredicate();
     if (is == slt || is == sle || is == ult || is == ule)
-      return std::min(left.rise(dim), right.runOfMask(dim));
+      return std::min(left.rise(dim), right.runOfEquals(dim));
     const bool isGreater = is == sgt || is == sge || is == ugt || is == uge;
-    return isGreater ? std::min(left.runOfMask(dim), right.rise(dim)) : 1;
+    return isGreater ? std::min(left.runOfEquals(dim), right.rise(dim)) : 1;
   };
   Operation *op = mask.getDefiningOp();
   return op && depth > 0 ? std::max(run, prefix(op)) : run;
@@ -307,7 +307,7 @@ unsigned AxisInfoAnalysis::repeatedRegs(Value ptr, Value mask, const LinearLayou
   for (auto [bit, basis] : llvm::enumerate(layout.reg())) {
     bool stays = true;
     for (auto [dim, step] : llvm::enumerate(basis))
-      stays &= step < of(ptr).constancy[dim] && (!mask || step < of(mask).runOfMask(dim));
+      stays &= step < of(ptr).runOfEquals(dim) && (!mask || step < of(mask).runOfEquals(dim));
     bits |= stays ? 1U << bit : 0U;
   }
   return bits;

@@ -35,9 +35,10 @@ struct AxisInfo {
   /// In each block of this length all values are equal.
   PerDim constancy;
   /// What contiguity and constancy rest on: a signed quotient or remainder of a sum that is not
-  /// negative unless it overflows, or of a number that may be negative. Both are supposed of addresses,
-  /// the first of masks, neither of values: where it does not hold, the first element of a block, which
-  /// may be a multiple of the divisor, is out of line.
+  /// negative unless it overflows, or of a number that may be negative. Where it does not hold, the
+  /// first element of a block, which may be a multiple of the divisor, is out of line. The first is
+  /// supposed of addresses and masks. The second is supposed of contiguous addresses alone: equal ones
+  /// may come from a condition, a square or a sum, which are in bounds. Neither is supposed of values.
   enum Supposition : int64_t { Nothing, NoOverflow, NotNegative };
   PerDim supposes;
   /// The value of all elements, if it is known.
@@ -52,8 +53,8 @@ struct AxisInfo {
   size_t rank() const { return contiguity.size(); }
   /// Along `dim`, a length of blocks that lie between consecutive multiples of all values of `divisor`.
   int64_t blockInside(const AxisInfo &divisor, size_t dim) const;
-  /// In each block of this length a mask has one value.
-  int64_t runOfMask(size_t dim) const { return supposes[dim] == NotNegative ? 1 : constancy[dim]; }
+  /// In each block of this length all values are equal, also those of numbers that are negative.
+  int64_t runOfEquals(size_t dim) const { return supposes[dim] == NotNegative ? 1 : constancy[dim]; }
   /// In each block of this length the values grow: v, v+1, v+2, ..., without overflow, since v is a
   /// multiple of the length.
   int64_t rise(size_t dim) const;

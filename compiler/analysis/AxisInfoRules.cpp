@@ -140,10 +140,10 @@ AxisInfo choice(arith::SelectOp op, Operands operands) {
   const bool whole = !isa<RankedTensorType>(op.getCondition().getType());
   AxisInfo info = AxisInfo::join(a, b);
   for (size_t d = 0; d < info.rank() && !whole; ++d) {
-    const int64_t block = std::min(info.contiguity[d], condition.constancy[d]);
+    const int64_t chosen = condition.runOfEquals(d), block = std::min(info.contiguity[d], chosen);
     info.divisibility[d] = info.divisibilityAt(d, block);
     info.contiguity[d] = block;
-    info.constancy[d] = std::min(info.constancy[d], condition.constancy[d]);
+    info.constancy[d] = std::min(info.constancy[d], chosen);
   }
   return info;
 }

@@ -151,8 +151,8 @@ LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
   wish.order = memoryOrder(ptr);
   wish.width = widthOf(ptr, mask, wish.order.front());
   for (size_t d = 0; d < info.rank(); ++d)
-    wish.repeats.push_back(mask ? std::min(info.constancy[d], axes.of(mask).runOfMask(d))
-                                : info.constancy[d]);
+    wish.repeats.push_back(mask ? std::min(info.runOfEquals(d), axes.of(mask).runOfEquals(d))
+                                : info.runOfEquals(d));
   return wish;
 }
 
@@ -281,7 +281,7 @@ LayoutAttr LayoutChoice::fallback(Type type) const {
 /// small or repeat addresses, of which a thread reads each once.
 bool LayoutChoice::readsSinglyAsWell(Value ptr, const Wish &wish, int64_t width) const {
   const int dim = wish.order.front();
-  const int64_t sameAddress = axes.of(ptr).constancy[dim];
+  const int64_t sameAddress = axes.of(ptr).runOfEquals(dim);
   if (sameAddress == 1 && isStrided(ptr))
     return true;
   auto linesPerElement = [&](int64_t held) {

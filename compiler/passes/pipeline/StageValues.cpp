@@ -25,12 +25,13 @@ static void sinkViews(Value tile) {
 /// if it has none.
 static DenseI64ArrayAttr runsOf(LoadOp load) {
   const AxisInfoAnalysis axes(load->getParentOfType<ModuleOp>());
-  AxisInfo::PerDim runs = axes.of(load.getPtr()).constancy;
+  AxisInfo::PerDim runs(cast<RankedTensorType>(load.getType()).getRank());
   for (auto [dim, run] : llvm::enumerate(runs)) {
+    run = axes.of(load.getPtr()).runOfEquals(dim);
     if (load.getMask())
-      run = std::min(run, axes.of(load.getMask()).runOfMask(dim));
+      run = std::min(run, axes.of(load.getMask()).runOfEquals(dim));
     if (load.getOther())
-      run = std::min(run, axes.of(load.getOther()).constancy[dim]);
+      run = std::min(run, axes.of(load.getOther()).runOfEquals(dim));
   }
   const bool repeats = llvm::any_of(runs, [](int64_t run) { return run > 1; });
   return repeats && !hasEffect<MemoryEffects::Write>(load)
