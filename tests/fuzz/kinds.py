@@ -25,6 +25,7 @@ from .kind_phases import draw_phases
 from .kind_producers import draw_producers
 from .kind_repeated import draw_repeated
 from .kind_rows import draw_rows
+from .kind_runs import draw_runs
 from .kind_scratch import draw_scratch
 from .kind_weights import draw_weights
 from .running import check_program
@@ -52,6 +53,7 @@ DRAWS = {
     "bounds": draw_bounds,
     "producers": draw_producers,
     "packed": draw_packed,
+    "runs": draw_runs,
 }
 WEIGHTS = {
     "statements": 4,
@@ -76,6 +78,7 @@ WEIGHTS = {
     "bounds": 2,
     "producers": 2,
     "packed": 2,
+    "runs": 2,
 }
 """How often each is drawn."""
 

@@ -90,9 +90,23 @@ def _watched(name):
     return operator
 
 
+def _to_zero(name, of_integers):
+    """A quotient or remainder, which in integers is C's: quotients are rounded to zero."""
+    plain = getattr(np.ndarray, name)
+
+    def operator(self, other):
+        if self.dtype.kind != "i" or isinstance(other, float):
+            return plain(self, other)
+        return of_integers(self, other)
+
+    return operator
+
+
 for _name in ("add", "sub", "mul", "truediv"):
     for _prefix in ("", "r"):
         setattr(Tile, f"__{_prefix}{_name}__", _watched(f"__{_prefix}{_name}__"))
+Tile.__floordiv__ = _to_zero("__floordiv__", lambda x, y: np.floor_divide(x - np.fmod(x, y), y))
+Tile.__mod__ = _to_zero("__mod__", np.fmod)
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor"):
     setattr(Tile, f"__i{_name}__", lambda self, other, n=_name: getattr(self, f"__{n}__")(other))
 

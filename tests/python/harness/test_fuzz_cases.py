@@ -91,6 +91,7 @@ RIGHT = [
     ["v = tl.load(z + pid * 64 + i) + tl.load(x + pid * 64 + i)"]
     + ["tl.store(z + pid * 64 + i, tl.where(v > 3, v, 9))"],
     ["for k in range(3, -1, -2):", "    tl.store(y + pid * 128 + (k // 2) * 64 + i, i * k)"],
+    ["tl.store(y + pid * 64 + i, (i - 32) // 5 * 100 + (i - 32) % 5)"],
     ["old = tl.atomic_max(x + pid * 64 + i, i - 32)", "tl.store(y + pid * 64 + i, old)"],
 ]
 
