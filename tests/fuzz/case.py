@@ -36,7 +36,7 @@ class Case:
     source: str = ""
     arrays: dict = field(default_factory=dict)  # name -> (dtype, size, seed, low, high, step)
     views: dict = field(default_factory=dict)  # parameter -> (array, first element)
-    scalars: dict = field(default_factory=dict)
+    scalars: dict = field(default_factory=dict)  # numbers; "inf", "-inf" and "nan" as texts
     constants: dict = field(default_factory=dict)
     grid: tuple = (1,)
     options: dict = field(default_factory=dict)
@@ -79,6 +79,10 @@ class Case:
 
     def parameters(self):
         return [*self.views, *self.scalars]
+
+    def numbers(self):
+        """The scalars in order."""
+        return [float(n) if isinstance(n, str) else n for n in self.scalars.values()]
 
     def is_far(self, name):
         return self.arrays[name][1] > FAR_ELEMENTS
@@ -133,7 +137,7 @@ def run_model(case):
             language.pid = (x, rest % grid[1], rest // grid[1])
             memory.start(number)
             views = {p: memory.pointer(name, first) for p, (name, first) in case.views.items()}
-            scalars = {name: _scalar(value) for name, value in case.scalars.items()}
+            scalars = dict(zip(case.scalars, map(_scalar, case.numbers())))
             try:
                 with np.errstate(all="ignore"):
                     names["kernel"](**views, **scalars, **case.constants)

@@ -45,7 +45,7 @@ def run_case(case, module, device):
 
     def start(module):
         numbers = {**case.constants, **case.options}
-        return module.kernel[case.grid](*views, *case.scalars.values(), **numbers)
+        return module.kernel[case.grid](*views, *case.numbers(), **numbers)
 
     for rebound in case.rebound:
         constants = {name: module.tl.constexpr(value) for name, value in rebound.items()}

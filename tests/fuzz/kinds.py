@@ -26,6 +26,7 @@ from .kind_producers import draw_producers
 from .kind_repeated import draw_repeated
 from .kind_rows import draw_rows
 from .kind_runs import draw_runs
+from .kind_scores import draw_scores
 from .kind_scratch import draw_scratch
 from .kind_weights import draw_weights
 from .running import check_program
@@ -54,6 +55,7 @@ DRAWS = {
     "producers": draw_producers,
     "packed": draw_packed,
     "runs": draw_runs,
+    "scores": draw_scores,
 }
 WEIGHTS = {
     "statements": 4,
@@ -79,6 +81,7 @@ WEIGHTS = {
     "producers": 2,
     "packed": 2,
     "runs": 2,
+    "scores": 2,
 }
 """How often each is drawn."""
 

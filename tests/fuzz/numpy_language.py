@@ -83,7 +83,7 @@ def _watched(name):
         if result.dtype.kind in "fVc":
             wide_type = np.complex128 if result.dtype.kind == "c" else np.float64
             wide = getattr(np.asarray(self, wide_type), name)(np.asarray(other, wide_type))
-            if not np.array_equal(wide, result.astype(wide_type)):
+            if not np.array_equal(wide, result.astype(wide_type), equal_nan=True):
                 Tile.memory.exact = False
         return result
 
@@ -259,11 +259,11 @@ class Language:
 
     @staticmethod
     def max(x, axis=None, keep_dims=False):
-        return tile(np.max(np.asarray(x), axis=axis, keepdims=keep_dims))
+        return tile(np.fmax.reduce(np.asarray(x), axis=axis, keepdims=keep_dims))
 
     @staticmethod
     def min(x, axis=None, keep_dims=False):
-        return tile(np.min(np.asarray(x), axis=axis, keepdims=keep_dims))
+        return tile(np.fmin.reduce(np.asarray(x), axis=axis, keepdims=keep_dims))
 
     @staticmethod
     def argmax(x, axis):
@@ -284,11 +284,11 @@ class Language:
 
     @staticmethod
     def maximum(x, y):
-        return tile(np.maximum(*_meet(x, y)))
+        return tile(np.fmax(*_meet(x, y)))
 
     @staticmethod
     def minimum(x, y):
-        return tile(np.minimum(*_meet(x, y)))
+        return tile(np.fmin(*_meet(x, y)))
 
     def abs(self, x):
         if x.dtype.kind != "c":

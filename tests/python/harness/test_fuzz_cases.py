@@ -92,6 +92,8 @@ RIGHT = [
     + ["tl.store(z + pid * 64 + i, tl.where(v > 3, v, 9))"],
     ["for k in range(3, -1, -2):", "    tl.store(y + pid * 128 + (k // 2) * 64 + i, i * k)"],
     ["tl.store(y + pid * 64 + i, (i - 32) // 5 * 100 + (i - 32) % 5)"],
+    ["x = tl.where(i > 3, i * 1.0, float('nan'))"]
+    + ["tl.store(y + pid * 64 + i, tl.maximum(x, -5.0).to(tl.int32) + tl.max(x, 0).to(tl.int32))"],
     ["old = tl.atomic_max(x + pid * 64 + i, i - 32)", "tl.store(y + pid * 64 + i, old)"],
 ]
 
