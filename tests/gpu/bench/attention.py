@@ -22,7 +22,6 @@ import torch
 from attention_kernels import ANY_EXTENT, BACKWARD, FORWARD
 from finals import final, in_turn
 from matmul import Timer
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 VARIANTS = {  # the options of a launch, each with the names of passes
     "": {},
@@ -158,6 +157,8 @@ def backward(package, kind, problem, config, passes):
 
 def cudnn(arguments, problem):
     """A function without arguments that computes the same by cuDNN; checked."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel  # the replay has a stand-in for torch
+
     inputs = [x.unsqueeze(0) for x in (problem.q, problem.k, problem.v)]
     if arguments.backward:
         inputs = [x.detach().requires_grad_() for x in inputs]
