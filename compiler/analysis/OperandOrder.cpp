@@ -1,5 +1,6 @@
 //===- OperandOrder.cpp - see OperandOrder.h -----------------------------------------------===//
 #include "analysis/OperandOrder.h"
+#include "analysis/MemoryOrder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
@@ -14,10 +15,8 @@ int fastestOf(const AxisInfoAnalysis &axes, Value value, int depth = 8) {
   if (!op || depth == 0)
     return -1;
   if (auto load = dyn_cast<LoadOp>(op)) {
-    const AxisInfo &info = axes.of(load.getPtr());
-    if (info.rank() != 2 || info.contiguity[0] == info.contiguity[1])
-      return info.rank() == 2 ? 1 : -1; // like the layout of such a load
-    return info.contiguity[0] > info.contiguity[1] ? 0 : 1;
+    const AxisInfo::PerDim runs = memoryRuns(axes, load.getPtr());
+    return runs.size() != 2 ? -1 : runs[0] > runs[1] ? 0 : 1; // like the layout of such a load
   }
   if (auto trans = dyn_cast<TransOp>(op)) {
     const int source = fastestOf(axes, trans.getSrc(), depth - 1);

@@ -3,6 +3,7 @@
 // Gives: its members.
 //===-------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
+#include "analysis/MemoryOrder.h"
 #include "ir/MmaLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -132,10 +133,10 @@ bool LayoutChoice::isPrefetchCandidate(LoadOp load) const {
 }
 
 LayoutChoice::Order LayoutChoice::memoryOrder(Value ptr) const {
-  const AxisInfo &info = axes.of(ptr);
-  Order order(info.rank());
+  const AxisInfo::PerDim runs = memoryRuns(axes, ptr);
+  Order order(runs.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  llvm::stable_sort(order, [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
+  llvm::stable_sort(order, [&](int a, int b) { return runs[a] > runs[b]; });
   return order;
 }
 

@@ -2,11 +2,12 @@
 // Needs: layouts; buffers and conversions in their final form.
 // Gives: remarks on global accesses that are narrower than they could be or use parts of sectors,
 //        and on shared accesses with bank conflicts. Changes nothing.
-// How:   The layout says what one instruction of the first warp accesses. Elements that AxisInfo
-//        does not prove to be contiguous count as if they were far apart. So a remark states what
-//        is known at compile time: at run time a stride may be 1.
+// How:   The layout says what one instruction of the first warp accesses. Elements that are not known to
+//        be contiguous (MemoryOrder.h) count as if they were far apart. So a remark states what is
+//        known at compile time: at run time a stride may be 1.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "analysis/MemoryOrder.h"
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
@@ -46,15 +47,15 @@ int64_t elementBytesOf(Value ptr) {
   return std::max<int64_t>(storageBits(pointer.getPointee()) / 8, 1);
 }
 
-int longestDim(const AxisInfo &info) {
-  return static_cast<int>(llvm::max_element(info.contiguity) - info.contiguity.begin());
+int longestDim(ArrayRef<int64_t> runs) {
+  return static_cast<int>(llvm::max_element(runs) - runs.begin());
 }
 
 /// `width` registers from register 0 of every lane of warp 0.
-SectorUse sectorsOf(const AxisInfo &info, const LinearLayout &layout, int64_t width,
-                    int64_t bytes) {
-  const int along = longestDim(info);
-  const int64_t run = info.contiguity[along];
+SectorUse sectorsOf(const AxisInfo &info, ArrayRef<int64_t> runs, const LinearLayout &layout,
+                    int64_t width, int64_t bytes) {
+  const int along = longestDim(runs);
+  const int64_t run = runs[along];
   std::set<LinearLayout::Coord> sectors, elements;
   for (int lane = 0; lane < layout.numLanes(); ++lane)
     for (int reg = 0; reg < width; ++reg) {
@@ -71,9 +72,9 @@ SectorUse sectorsOf(const AxisInfo &info, const LinearLayout &layout, int64_t wi
 }
 
 /// Why adjacent elements of a warp are not contiguous in memory.
-std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t bytes) {
-  const int along = longestDim(info);
-  const int64_t run = info.contiguity[along];
+std::string reasonOf(ArrayRef<int64_t> runs, const LinearLayout &layout, int64_t bytes) {
+  const int along = longestDim(runs);
+  const int64_t run = runs[along];
   if (run == 1)
     return "no two elements of the tile are known to be contiguous in memory";
   if (run * bytes < InstructionSet::sectorBytes)
@@ -85,17 +86,17 @@ std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t b
 }
 
 /// What keeps an access of `width` elements from being wider, or null if it is as wide as possible.
-const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, int64_t width,
-                    int64_t bytes) {
-  const AxisInfo &info = axes.of(access.ptr);
-  const int along = longestDim(info);
+const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access,
+                    ArrayRef<int64_t> runs, int64_t width, int64_t bytes) {
+  const int along = longestDim(runs);
   const int64_t perThread = cast<RankedTensorType>(access.ptr.getType()).getNumElements() /
                             (int64_t(layoutOf(access.ptr.getType()).numLanes()) *
                              layoutOf(access.ptr.getType()).numWarps());
-  const int64_t most =
-      std::min({info.contiguity[along], InstructionSet::vectorBytes / bytes, perThread});
+  const int64_t most = std::min({runs[along], InstructionSet::vectorBytes / bytes, perThread});
   if (width >= most)
     return nullptr;
+  if (axes.of(access.ptr).contiguity[along] == 1)
+    return "its index may wrap around, or stay at its limit, between any two elements";
   if (axes.accessWidth(access.ptr, Value(), along) <= width)
     return "the first address is not known to be a multiple of 16 bytes";
   if (access.mask && axes.prefixOfMask(access.mask, along) <= width)
@@ -121,13 +122,14 @@ void remarkOnReplicas(const GlobalAccess &access, const LinearLayout &layout) {
 void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t width) {
   const LinearLayout layout = layoutOf(access.ptr.getType());
   remarkOnReplicas(access, layout);
-  const AxisInfo &info = axes.of(access.ptr);
+  const AxisInfo::PerDim runs = memoryRuns(axes, access.ptr);
   const int64_t bytes = elementBytesOf(access.ptr);
-  if (const SectorUse use = sectorsOf(info, layout, width, bytes); use.isWasteful())
+  if (const SectorUse use = sectorsOf(axes.of(access.ptr), runs, layout, width, bytes);
+      use.isWasteful())
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
         << access.verb << " is not coalesced: a warp touches " << use.sectors
-        << " sectors of 32 bytes for " << use.wanted << " bytes; " << reasonOf(info, layout, bytes);
-  else if (const char *limit = limitOf(axes, access, width, bytes))
+        << " sectors of 32 bytes for " << use.wanted << " bytes; " << reasonOf(runs, layout, bytes);
+  else if (const char *limit = limitOf(axes, access, runs, width, bytes))
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
         << access.verb << " moves " << width * bytes << (width * bytes == 1 ? " byte" : " bytes")
         << " per thread at once, of 16: " << limit;
