@@ -4,7 +4,9 @@
 // How:   Addresses:
 //        1. The address is an argument plus a sum of index * stride. The argument is a multiple of
 //           16 bytes. The host can compute the strides: the fastest one is 1 element, the others
-//           are multiples of 16 bytes. The launch checks that of quotients, such as `K // 2`.
+//           are multiples of 16 bytes. Where that is not known, the launch of a load checks it: a
+//           number that 16 does not divide may be one that 8 divides. The launch of a store checks
+//           it of quotients, such as `K // 2`.
 //        2. The address may have further terms. A term that a stride divides is added to the
 //           coordinate of that dimension. A term of arguments alone is added to the base. A term
 //           with a small constant step is added to the fastest coordinate. Any other term gets a
@@ -139,14 +141,16 @@ private:
     return affine.isHostValue(stride) && affine.divisorOf(stride) * elementBytes % 16 == 0;
   }
 
-  /// Makes the launch check that a quotient of an argument is a stride. Of an argument itself that
-  /// follows from its specialisation.
+  /// Makes the launch check that a number is a stride. For a store it does that of quotients alone: where
+  /// it fails, the loads have no maps either.
   bool requireStride(const Polynomial &stride) {
     const bool hasQuotient =
         !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });
-    if (!hasQuotient || !affine.isHostValue(stride))
+    if (stride.constant() || !affine.isHostValue(stride) || !(load || hasQuotient))
       return false;
-    access.multiples.push_back({stride, 16 / elementBytes});
+    auto isSame = [&](const auto &other) { return other.value == stride; };
+    if (llvm::none_of(access.multiples, isSame))
+      access.multiples.push_back({stride, 16 / elementBytes});
     return true;
   }
 
@@ -218,7 +222,7 @@ private:
       access.offset = access.offset + host;
     } else if (host.constant().value_or(smallStep) < smallStep) {
       access.dims[0].start = access.dims[0].start + host * device;
-    } else if (isStride(host)) {
+    } else if (isStride(host) || requireStride(host)) {
       addFurther(host, device);
     } else {
       return false;

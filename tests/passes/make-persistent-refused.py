@@ -186,7 +186,7 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
 
 
 # Without a producer warp there is nothing to overlap.
-# HAS-NO-PRODUCER: remark: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
+# HAS-NO-PRODUCER: remark: warps are not specialised: its rows are not known to begin at multiples of 16 bytes
 # HAS-NO-PRODUCER-NOT: the kernel is not persistent
 # HAS-NO-PRODUCER: @has_no_producer
 # HAS-NO-PRODUCER-NOT: nv.programs

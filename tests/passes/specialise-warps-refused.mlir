@@ -326,7 +326,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// The stride of A is any number.
+// The stride of A is odd.
 // WHY: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 // CHECK-LABEL: @odd_stride
 // CHECK-NOT: nv.producer
@@ -350,8 +350,9 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
   func.func @odd_stride(
       %a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32},
       %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32,
-      %a_stride: i32, %stride: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+      %stride: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
+    %a_stride = arith.constant 1001 : i32
     %c64 = arith.constant 64 : i32
     %zeros = arith.constant dense<0.000000e+00> : !sum
     %step = arith.constant dense<64> : !offsets

@@ -8,7 +8,8 @@
 # RUN: %{run} --kernel plain --signature "%{sig}" --max-registers 128 2>&1 | FileCheck %s --check-prefix=LIMIT
 # RUN: %{run} --kernel plain --signature "%{sig}" --num-stages 1 2>&1 | FileCheck %s --check-prefix=STAGE
 # RUN: %{run} --kernel plain --signature "*fp16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=BASE
-# RUN: %{run} --kernel plain --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32" 2>&1 | FileCheck %s --check-prefix=STRIDE
+# RUN: %{run} --kernel plain --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32" 2>&1 | FileCheck %s --check-prefix=EIGHT
+# RUN: %{run} --kernel odd_rows --signature "*fp16:16, *fp16:16, *fp16:16, i32" -D stride=1001 2>&1 | FileCheck %s --check-prefix=STRIDE
 # RUN: %{run} --kernel strides_both --signature "%{sig}, i32:16" 2>&1 | FileCheck %s --check-prefix=NEIGHBOURS
 # RUN: %{run} --kernel masks_the_diagonal --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=DIAGONAL
 # RUN: %{run} --kernel masks_either --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=EITHER
@@ -72,10 +73,19 @@ def write(c, acc, m, n, stride):
 # What a tensor map cannot say: the specialisation settles it.
 # BASE: warps are not specialised: its base is not known to be aligned to 16 bytes
 # BASE-NOT: nv.producer {
+# What the launch settles, for loads alone: a number that 16 does not divide may be one that 8 divides.
+# EIGHT-COUNT-2: remark: load is converted to TMA with a tensor map of 2 dimensions, for launches where {{.*}} is a multiple of 8
+# EIGHT: nv.producer {
+@triton.jit
+def plain(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
+
+
 # STRIDE: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 # STRIDE-NOT: nv.producer {
 @triton.jit
-def plain(a, b, c, depth, stride):
+def odd_rows(a, b, c, depth, stride: tl.constexpr):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
 
