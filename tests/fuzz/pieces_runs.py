@@ -4,8 +4,8 @@ Needs: draft, numpy_language (to find the least and the largest index).
 Gives: Run, draw_run, mask_of_run, tile_of_runs, tile_numbers.
 How:   an index is a text over `at`, the positions of a row or column. It is evaluated over all positions
        of the grid, and shifted so that the least one is 0. Dividends may be negative, which in C are
-       rounded to zero, but in addresses no remainder is one of a negative number: there the language
-       supposes that none is.
+       rounded to zero. A remainder of such a one is not an address as it is: the language supposes that
+       none is.
 """
 
 from dataclasses import dataclass
@@ -72,6 +72,13 @@ def _index(draft, at, group, count):
         "mask": lambda: f"({at} & {draft.pick(31, 63, 127)}) // {g()}",
         "remainder": lambda: f"({at} % {number(rest)}) // {g()}",
         "remainder of sum": lambda: f"(({at} + {number(whole)}) % {number(rest)}) // {g()}",
+        # By 1 it would be contiguous, of which no negative dividend is supposed.
+        "remainder of difference": lambda: (
+            f"(({at} - {number(whole)}) % {number(rest)}) // {number(max(group, 2))}"
+        ),
+        "chosen": lambda: (
+            f"tl.where(({at} - {number(whole)}) % {number(rest)} // {g()} == 0, 5, 7)"
+        ),
         "twice": lambda: f"({at} // {number(other)}) // {g()}",
         "product": lambda: f"({at} * {number(other)}) // {g()}",
         "sum": lambda: f"({at} + {number(whole)}) // {g()}",
@@ -96,6 +103,7 @@ def _index(draft, at, group, count):
 WAYS = ["plain"] * 4 + ["remainder"] * 4 + ["twice", "sum", "remainder of sum", "difference"] * 2
 WAYS += ["product", "back", "start", "start of run", "two", "both", "least", "choice"]
 WAYS += ["far", "farther", "far product", "shift", "shift", "mask", "same"]
+WAYS += ["remainder of difference", "chosen"] * 2
 
 
 def mask_of_run(draft, run):
