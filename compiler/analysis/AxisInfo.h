@@ -54,7 +54,9 @@ struct AxisInfo {
   /// Along `dim`, a length of blocks that lie between consecutive multiples of all values of `divisor`.
   int64_t blockInside(const AxisInfo &divisor, size_t dim) const;
   /// In each block of this length all values are equal, also those of numbers that are negative.
-  int64_t runOfEquals(size_t dim) const { return supposes[dim] == NotNegative ? 1 : constancy[dim]; }
+  int64_t runOfEquals(size_t dim) const {
+    return supposes[dim] == NotNegative ? 1 : constancy[dim];
+  }
   /// In each block of this length the values grow: v, v+1, v+2, ..., without overflow, since v is a
   /// multiple of the length.
   int64_t rise(size_t dim) const;

@@ -66,7 +66,7 @@ def padding(length, unit):
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("turned", ["nn", "nt", "tn", "tt"])
 @pytest.mark.parametrize("dtype, unit", [("fp16", 8), ("fp32", 4), ("fp16", 1), ("bf16", 2)])
-def test_rows(device, dtype, unit, turned, edge):
+def test_lengths_of_rows(device, dtype, unit, turned, edge):
     shapes = [(ROWS, DEPTH), (DEPTH, COLUMNS)]
     operands = []
     for i, shape in enumerate(shapes):
