@@ -38,6 +38,7 @@
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"
 #include "analysis/MotionLegality.h"
+#include "ir/FindOps.h"
 #include "ir/Hints.h"
 #include "ir/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -141,12 +142,19 @@ private:
     return affine.isHostValue(stride) && affine.divisorOf(stride) * elementBytes % 16 == 0;
   }
 
+  /// Whether the kernel calls bitcode that may have variables: none initialises those of a variant.
+  bool callsOwnLibrary() {
+    auto calls = opsIn<ExternCallOp>(load->getParentOfType<ModuleOp>());
+    return llvm::any_of(calls, [](ExternCallOp call) { return !call.getLibrary().empty(); });
+  }
+
   /// Makes the launch check that a number is a stride. For a store it does that of quotients alone: where
   /// it fails, the loads have no maps either.
   bool requireStride(const Polynomial &stride) {
     const bool hasQuotient =
         !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });
-    if (stride.constant() || !affine.isHostValue(stride) || !(load || hasQuotient))
+    if (stride.constant() || !affine.isHostValue(stride) ||
+        !(hasQuotient || (load && !callsOwnLibrary())))
       return false;
     auto isSame = [&](const auto &other) { return other.value == stride; };
     if (llvm::none_of(access.multiples, isSame))

@@ -10,6 +10,7 @@
 # RUN: %{run} --kernel plain --signature "*fp16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=BASE
 # RUN: %{run} --kernel plain --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32" 2>&1 | FileCheck %s --check-prefix=EIGHT
 # RUN: %{run} --kernel odd_rows --signature "*fp16:16, *fp16:16, *fp16:16, i32" -D stride=1001 2>&1 | FileCheck %s --check-prefix=STRIDE
+# RUN: %{run} --kernel calls_bitcode --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32" 2>&1 | FileCheck %s --check-prefix=STRIDE
 # RUN: %{run} --kernel strides_both --signature "%{sig}, i32:16" 2>&1 | FileCheck %s --check-prefix=NEIGHBOURS
 # RUN: %{run} --kernel masks_the_diagonal --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=DIAGONAL
 # RUN: %{run} --kernel masks_either --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=EITHER
@@ -88,6 +89,17 @@ def plain(a, b, c, depth, stride):
 def odd_rows(a, b, c, depth, stride: tl.constexpr):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     write(c, matmul(a, b, m, n, depth, stride), m, n, stride)
+
+
+# Its variables would be others in the variant that runs where the stride is odd.
+@triton.jit
+def calls_bitcode(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = matmul(a, b, m, n, depth, stride)
+    acc = tl.extern_elementwise(
+        "own", "own.bc", [acc], {(tl.float32,): ("scaled", tl.float32)}, is_pure=True
+    )
+    write(c, acc, m, n, stride)
 
 
 # A CTA has 1024 threads, and none is left for a producer.
