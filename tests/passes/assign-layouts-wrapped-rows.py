@@ -26,5 +26,7 @@ def load(x, out, rows, stride, EDGE: tl.constexpr):
         at = tl.minimum(at, rows - 1)
     else:
         at = at % 7
-    value = tl.load(x + at[:, None] + columns[None, :] * stride)
-    tl.store(out + tl.arange(0, 128)[:, None] * 33 + columns[None, :], value)
+    pointers = x + at[:, None] + columns[None, :] * stride
+    for _ in range(0, 4):
+        tl.store(out + tl.arange(0, 128)[:, None] * 33 + columns[None, :], tl.load(pointers))
+        pointers += 32 * stride
