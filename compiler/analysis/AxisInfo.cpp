@@ -164,8 +164,8 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
 }
 
 int64_t AxisInfo::blockInside(const AxisInfo &divisor, size_t dim) const {
-  return std::min(
-      {contiguity[dim], divisibility[dim], divisor.divisibilityAt(dim, 1), divisor.constancy[dim]});
+  return std::min({contiguity[dim], divisibility[dim], divisor.divisibilityAt(dim, 1),
+                   divisor.runOfEquals(dim)});
 }
 
 int64_t AxisInfo::rise(size_t dim) const {

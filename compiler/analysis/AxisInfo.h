@@ -37,8 +37,9 @@ struct AxisInfo {
   /// What contiguity and constancy rest on: a signed quotient or remainder of a sum that is not
   /// negative unless it overflows, or of a number that may be negative. Where it does not hold, the
   /// first element of a block, which may be a multiple of the divisor, is out of line. The first is
-  /// supposed of addresses and masks. The second is supposed of contiguous addresses alone: equal ones
-  /// may come from a condition, a square or a sum, which are in bounds. Neither is supposed of values.
+  /// supposed of addresses and masks. The second is supposed of addresses that are contiguous by such a
+  /// number itself: equal numbers may come from a condition, a square or a sum, and what is added to
+  /// them is in bounds. Neither is supposed of values.
   enum Supposition : int64_t { Nothing, NoOverflow, NotNegative };
   PerDim supposes;
   /// The value of all elements, if it is known.

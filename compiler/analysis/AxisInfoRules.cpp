@@ -58,8 +58,8 @@ bool foldConstant(AxisInfo &info, Value result, const AxisInfo &a, const AxisInf
 AxisInfo addition(Value result, const AxisInfo &a, const AxisInfo &b, int64_t step, bool isSub) {
   AxisInfo info = elementwise(result, {&a, &b});
   for (size_t d = 0; d < info.rank(); ++d) {
-    const int64_t left = std::min(a.contiguity[d], b.constancy[d]);
-    const int64_t right = isSub ? 1 : std::min(a.constancy[d], b.contiguity[d]);
+    const int64_t left = std::min(a.contiguity[d], b.runOfEquals(d));
+    const int64_t right = isSub ? 1 : std::min(a.runOfEquals(d), b.contiguity[d]);
     const int64_t block = info.contiguity[d] = std::max(left, right);
     info.divisibility[d] =
         capped(std::min(a.divisibilityAt(d, block, step), b.divisibilityAt(d, block) * step));

@@ -31,9 +31,9 @@ AxisInfo::PerDim memoryRuns(const AxisInfoAnalysis &axes, Value ptr) {
   if (!form || form->wrappedDim < 0 || form->coefficients[form->wrappedDim].constant() != 1)
     return runs;
   // A short cycle breaks between any lanes.
-  const int64_t extent = cast<RankedTensorType>(ptr.getType()).getDimSize(form->wrappedDim);
-  if (form->modulus.constant().value_or(extent) >= InstructionSet::warpThreads)
-    runs[form->wrappedDim] = extent;
+  const int64_t lanes = InstructionSet::warpThreads;
+  if (form->modulus.constant().value_or(lanes) >= lanes)
+    runs[form->wrappedDim] = cast<RankedTensorType>(ptr.getType()).getDimSize(form->wrappedDim);
   return runs;
 }
 

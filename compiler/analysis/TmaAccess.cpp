@@ -4,9 +4,8 @@
 // How:   Addresses:
 //        1. The address is an argument plus a sum of index * stride. The argument is a multiple of
 //           16 bytes. The host can compute the strides: the fastest one is 1 element, the others
-//           are multiples of 16 bytes. Where that is not known, the launch of a load checks it: a
-//           number that 16 does not divide may be one that 8 divides. The launch of a store checks
-//           it of quotients, such as `K // 2`.
+//           are multiples of 16 bytes. The launch checks that of quotients, such as `K // 2`, and
+//           of loads of 16 bits: a number that 16 does not divide may be one that 8 divides.
 //        2. The address may have further terms. A term that a stride divides is added to the
 //           coordinate of that dimension. A term of arguments alone is added to the base. A term
 //           with a small constant step is added to the fastest coordinate. Any other term gets a
@@ -148,13 +147,15 @@ private:
     return llvm::any_of(calls, [](ExternCallOp call) { return !call.getLibrary().empty(); });
   }
 
-  /// Makes the launch check that a number is a stride. For a store it does that of quotients alone: where
-  /// it fails, the loads have no maps either.
+  /// Makes the launch check that a number is a stride: a quotient, or of elements of 2 bytes. By wider
+  /// ones there are copies of 4 bytes next to TMA, which the variant without maps lacks; narrower ones
+  /// are multiples of 16 bytes by their specialisation. Of a store only a quotient is checked: where
+  /// that fails, the loads have no maps either.
   bool requireStride(const Polynomial &stride) {
     const bool hasQuotient =
         !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });
-    if (stride.constant() || !affine.isHostValue(stride) ||
-        !(hasQuotient || (load && !callsOwnLibrary())))
+    const bool mayTest = hasQuotient || (load && elementBytes == 2);
+    if (stride.constant() || !affine.isHostValue(stride) || !mayTest || (load && callsOwnLibrary()))
       return false;
     auto isSame = [&](const auto &other) { return other.value == stride; };
     if (llvm::none_of(access.multiples, isSame))

@@ -199,7 +199,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
   auto divisorOf = [](const HostMultiple &multiple) { return std::to_string(multiple.of); };
   out << "static const struct recipe recipes_" << number << "[] = {\n";
   for (const TensorMapRecipe &recipe : kernel->tensorMaps) {
-    if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 4 ||
+    if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 6 ||
         recipe.conditions.size() > 10)
       return refused("a tensor map of `" + kernel->name +
                      "` has more conditions than C code keeps");

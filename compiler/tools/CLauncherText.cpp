@@ -234,7 +234,7 @@ struct recipe {
   int checks;
   int nonNegative[16];
   int multiples;
-  const int64_t *values[4], divisors[4];
+  const int64_t *values[6], divisors[6];
   int limits;
   const int64_t *conditions[10];
   int writtenBytes;

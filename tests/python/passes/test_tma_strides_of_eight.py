@@ -83,7 +83,9 @@ def test_lengths_of_rows(device, dtype, unit, turned, edge):
     np.testing.assert_allclose(out.numpy(), a.astype(np.float64) @ b.astype(np.float64), **loose)
     if device.name in ("emulated", "cuda") and device.arch == 90:
         told = [r.message for r in kernel.remarks if "load is converted to TMA" in r.message]
-        assert len(told) == 2 and all("is a multiple of" in message for message in told)
+        # Of fp32 those that fit no map are copied, so none is found out at launch.
+        assert len(told) == (2 if dtype != "fp32" else 0)
+        assert all("is a multiple of" in message for message in told)
 
 
 @triton.jit
