@@ -98,7 +98,9 @@ AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool round
     for (size_t d = 0; d < info.rank(); ++d)
       info.divisibility[d] = std::max<int64_t>(
           1, std::has_single_bit(uint64_t(*b.constant)) ? a.divisibilityAt(d, 1) / *b.constant : 1);
-  info.nonNegative = a.nonNegative && b.nonNegative;
+  // Of scalars, such as the number of a program in its group, divisors are taken to be positive.
+  const bool isScalar = !isa<RankedTensorType>(result.getType());
+  info.nonNegative = a.nonNegative && (b.nonNegative || (isScalar && !b.constant));
   foldConstant(info, result, a, b, [&](int64_t x, int64_t y) -> std::optional<int64_t> {
     if (y <= 0 || (x < 0 && roundsDown))
       return std::nullopt;
