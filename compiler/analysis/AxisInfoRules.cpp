@@ -7,6 +7,7 @@
 //===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfoRules.h"
 
+#include "ir/FindOps.h"
 #include "ir/Hints.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -87,6 +88,19 @@ AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
 /// `x % n`, which has no other sign than x: not negative where that is supposed of x.
 bool isRemainder(Value value) { return value.getDefiningOp<arith::RemSIOp>() != nullptr; }
 
+/// Whether `quotient` is a scalar computed from the number of a program, or of a tile that a loop
+/// counts, as its number within a group is. Its divisor is then taken to be positive.
+bool isNumberOfProgram(Value quotient) {
+  bool isFound = false;
+  traceBack(quotient.getDefiningOp()->getOperand(0), [&](Value source) {
+    auto counter = dyn_cast<BlockArgument>(source);
+    isFound |= isa_and_nonnull<ProgramIdOp, nv::ProgramAtOp>(source.getDefiningOp()) ||
+               (counter && isa<scf::ForOp>(counter.getOwner()->getParentOp()));
+    return !isFound;
+  });
+  return isFound && !isa<RankedTensorType>(quotient.getType());
+}
+
 AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool roundsDown) {
   if (b.constant == 1)
     return a;
@@ -98,9 +112,7 @@ AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool round
     for (size_t d = 0; d < info.rank(); ++d)
       info.divisibility[d] = std::max<int64_t>(
           1, std::has_single_bit(uint64_t(*b.constant)) ? a.divisibilityAt(d, 1) / *b.constant : 1);
-  // Of scalars, such as the number of a program in its group, divisors are taken to be positive.
-  const bool isScalar = !isa<RankedTensorType>(result.getType());
-  info.nonNegative = a.nonNegative && (b.nonNegative || (isScalar && !b.constant));
+  info.nonNegative = a.nonNegative && (b.nonNegative || (!b.constant && isNumberOfProgram(result)));
   foldConstant(info, result, a, b, [&](int64_t x, int64_t y) -> std::optional<int64_t> {
     if (y <= 0 || (x < 0 && roundsDown))
       return std::nullopt;

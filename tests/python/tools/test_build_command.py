@@ -305,6 +305,35 @@ def test_the_launch_abi_without_hidden_parameters(folder):
     assert start in sources["triton"]
 
 
+BATCH = """
+import pantile as triton
+import pantile.language as tl
+
+@triton.jit
+def batched(a, b, c, m, depth, stride_z, stride_h, stride_g, stride_m, H, G, B: tl.constexpr):
+    pid, within = tl.program_id(0), tl.arange(0, B)
+    rows = tl.program_id(1) * B + within
+    a += pid // (H * G) * stride_z + pid // G % H * stride_h + pid % G * stride_g
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + (rows % m)[:, None] * stride_m + (k + within)[None, :])
+        acc = tl.dot(x, tl.load(b + (k + within)[:, None] * B + within[None, :]), acc)
+    tl.store(c + pid * m * B + rows[:, None] * B + within[None, :], acc)
+"""
+
+
+@needs_cc
+def test_five_tests_of_a_map(folder):
+    """Four strides and a modulus, each of which the launch must find to be a multiple."""
+    (folder / "batch.py").write_text(BATCH)
+    signature = ", ".join(["*fp16:16"] * 2 + ["*fp32:16"] + ["i32"] * 8)
+    command = ("build", "batch.py", "--signature", signature, "-D", "B=64", "--target", "sm_90a")
+    pantilec(*command, "-o", "batch.h", cwd=folder)
+    source = (folder / "batch.c").read_text()
+    assert "{8, 8, 8, 8, 64}" in source or "{64, 8, 8, 8, 8}" in source
+    run("cc", "-Wall", "-Werror", "-c", "batch.c", "-o", "batch_test.o", cwd=folder)
+
+
 def test_artifact_of_several_targets(folder):
     text = pantilec(
         *("build", "k.py", "--kernel", "scale", "--signature", "*fp32:16, *fp32, i32, i32, fp32"),
