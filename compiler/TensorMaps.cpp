@@ -88,6 +88,7 @@ std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
         recipe.multiples.push_back({value, of});
     if (op.getConditions())
       recipe.conditions = polynomials(op, *op.getConditions());
+    recipe.mayBeEmpty = op.getMayBeEmpty();
     recipe.isWritten =
         llvm::any_of(op->getUsers(), [](Operation *user) { return isa<nv::TmaStoreOp>(user); });
     recipes.push_back(std::move(recipe));

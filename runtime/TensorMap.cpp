@@ -166,9 +166,13 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, const Launched 
   for (const HostPolynomial &condition : recipe.conditions)
     if (auto value = valueOf(condition, launched); !value || *value < 0)
       return false;
-  for (const HostMultiple &multiple : recipe.multiples)
-    if (auto value = valueOf(multiple.value, launched); !value || *value % multiple.of != 0)
+  for (const HostMultiple &multiple : recipe.multiples) {
+    auto value = valueOf(multiple.value, launched);
+    if (value && *value % multiple.of != 0 && recipe.mayBeEmpty)
+      return map = EncodedTensorMap{}, true;
+    if (!value || *value % multiple.of != 0)
       return false;
+  }
   auto offset = valueOf(recipe.offset, launched);
   auto geometry = geometryOf(recipe, launched);
   if (!offset || !geometry)

@@ -5,7 +5,8 @@
 //        1. The address is an argument plus a sum of index * stride. The argument is a multiple of
 //           16 bytes. The host can compute the strides: the fastest one is 1 element, the others
 //           are multiples of 16 bytes. The launch checks that of quotients, such as `K // 2`, and
-//           of loads of 16 bits: a number that 16 does not divide may be one that 8 divides.
+//           of loads of 16 bits: a number that 16 does not divide may be one that 8 divides. The
+//           kernel checks it of stores.
 //        2. The address may have further terms. A term that a stride divides is added to the
 //           coordinate of that dimension. A term of arguments alone is added to the base. A term
 //           with a small constant step is added to the fastest coordinate. Any other term gets a
@@ -147,14 +148,13 @@ private:
     return llvm::any_of(calls, [](ExternCallOp call) { return !call.getLibrary().empty(); });
   }
 
-  /// Makes the launch check that a number is a stride: a quotient, or of elements of 2 bytes. By wider
-  /// ones there are copies of 4 bytes next to TMA, which the variant without maps lacks; narrower ones
-  /// are multiples of 16 bytes by their specialisation. Of a store only a quotient is checked: where
-  /// that fails, the loads have no maps either.
+  /// Makes the launch check that a number is a stride. Of a load that is a quotient, or of elements of 2
+  /// bytes: by wider ones there are copies of 4 bytes next to TMA, which the variant without maps lacks;
+  /// narrower ones are multiples of 16 bytes by their specialisation.
   bool requireStride(const Polynomial &stride) {
     const bool hasQuotient =
         !stride.onlyUses([&](unsigned leaf) { return isKernelArgument(affine.leaf(leaf)); });
-    const bool mayTest = hasQuotient || (load && elementBytes == 2);
+    const bool mayTest = !load || hasQuotient || elementBytes == 2;
     if (stride.constant() || !affine.isHostValue(stride) || !mayTest || (load && callsOwnLibrary()))
       return false;
     auto isSame = [&](const auto &other) { return other.value == stride; };

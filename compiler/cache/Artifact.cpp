@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 11;
+constexpr uint64_t format = 12;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -67,6 +67,7 @@ void write(ByteWriter &out, const TensorMapRecipe &recipe) {
   }
   write(out, recipe.conditions);
   out.u64(recipe.isWritten);
+  out.u64(recipe.mayBeEmpty);
 }
 
 HostPolynomial readPolynomial(ByteReader &in) {
@@ -91,6 +92,7 @@ TensorMapRecipe readRecipe(ByteReader &in) {
   }
   read(in, recipe.conditions);
   recipe.isWritten = in.u64() != 0;
+  recipe.mayBeEmpty = in.u64() != 0;
   return recipe;
 }
 

@@ -18,15 +18,17 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
     rounds towards zero. `offset` is added to argument `base`, in bytes; `extents` has one result per dimension, fastest first; `strides` one per dimension but the first, in bytes. `box` is the shape that one
     instruction copies, `span` the swizzle in bytes. With the element `tf32`, copies round fp32 to tf32. The map may be used only if the arguments
     `non_negative` are not negative, the results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates
-    fit in 32 bits, and scales that nv-scale-after-reduction found are positive.
+    fit in 32 bits, and scales that nv-scale-after-reduction found are positive. With `may_be_empty` the kernel tests `multiples` itself: where they do not hold, the
+    host passes zeros in the map's place, and the kernel does not use it.
     - tensor_map_c1: there are 1 to 5 dimensions: as many extents as sizes of the box, and one stride fewer.
     - tensor_map_c2: `span` is 0, 32, 64 or 128.
     - tensor_map_c3: `multiples` has as many results as there are `divisors`, which are positive.
+    - tensor_map_c4: one that may be empty has `multiples`, and only TMA stores in branches use it.
   }];
   let arguments = (ins I32Attr:$base, AffineMapAttr:$offset, AffineMapAttr:$extents, AffineMapAttr:$strides,
                        DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative,
                        OptionalAttr<AffineMapAttr>:$multiples, OptionalAttr<DenseI64ArrayAttr>:$divisors,
-                       OptionalAttr<AffineMapAttr>:$conditions);
+                       OptionalAttr<AffineMapAttr>:$conditions, UnitAttr:$may_be_empty);
   let results = (outs Nv_TensorMapType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;

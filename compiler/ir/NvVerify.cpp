@@ -279,6 +279,11 @@ LogicalResult TensorMapOp::verify() {
   if (multiples != divisors.size() || llvm::any_of(divisors, [](int64_t by) { return by < 1; }))
     return emitOpError() << "tensor_map_c3: " << multiples << " multiples and " << divisors.size()
                          << " positive divisors";
+  auto isStoreInBranch = [](Operation *user) {
+    return isa<TmaStoreOp>(user) && isa<scf::IfOp>(user->getParentOp());
+  };
+  if (getMayBeEmpty() && (multiples == 0 || !llvm::all_of((*this)->getUsers(), isStoreInBranch)))
+    return emitOpError("tensor_map_c4: nothing tells whether the map is empty where it is used");
   return success();
 }
 

@@ -21,8 +21,10 @@ llvm::Value *barrierAddress(Lowering &l, Value stage, bool empty) {
 }
 
 /// The map is a parameter. Its prefetch, which takes as long as a load, overlaps the initialisation
-/// of the barriers.
+/// of the barriers. An empty one is not prefetched.
 LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
+  if (op.getMayBeEmpty())
+    return success();
   l.assembly(l.b.getVoidTy(), "@$1 prefetch.tensormap [$0];", "l,b",
              {l.scalar(op.getResult()), l.isFirstProducer()});
   return success();

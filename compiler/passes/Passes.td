@@ -285,13 +285,14 @@ def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let summary = "Convert stores of matrices to TMA stores";
   let description = [{
     On Hopper, for accumulators of 64×128 elements or more whose store has an affine access that a tensor map can describe. The result goes through
-    swizzled shared memory, of which each warp has its own part. A store that is not converted gets a remark that says why. If the pass is switched
+    swizzled shared memory, of which each warp has its own part. Where strides or the ends of rows are not known to be multiples of 16 bytes, a branch
+    of the kernel tests that, and stores in vectors otherwise. A store that is not converted gets a remark that says why. If the pass is switched
     on by name, stores are converted too of which it is not known to pay. Without it warps store their parts in vectors.
 
     With the choice `tma-reductions`, TMA reduces fp32 tiles that relaxed atomics in loops with MMAs would add, and whose old values nothing reads.
     Without it threads add them.
   }];
-  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"all", "all", "bool", "false", "convert also stores of which it is not known to pay">,
                  Option<"sums", "sums", "bool", "true", "convert also relaxed atomic adds to TMA reductions">];
 }

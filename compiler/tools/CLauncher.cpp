@@ -211,7 +211,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
         << braced(recipe.nonNegative, decimal) << ", " << recipe.multiples.size() << ", "
         << braced(recipe.multiples, valueOf) << ", " << braced(recipe.multiples, divisorOf) << ", "
         << recipe.conditions.size() << ", " << braced(recipe.conditions, polynomial) << ", "
-        << writtenBytes(recipe) << "},\n";
+        << writtenBytes(recipe) << ", " << recipe.mayBeEmpty << "},\n";
   }
   out << "};\n";
   return {};

@@ -237,7 +237,7 @@ struct recipe {
   const int64_t *values[6], divisors[6];
   int limits;
   const int64_t *conditions[10];
-  int writtenBytes;
+  int writtenBytes, mayBeEmpty;
 };
 struct __attribute__((aligned(64))) map {
   unsigned char bytes[128];
@@ -264,12 +264,17 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
   for (int i = 0; i < recipe->checks; ++i)
     if (args[recipe->nonNegative[i]] < 0)
       return 0;
-  for (int i = 0; i < recipe->multiples; ++i)
-    if (!sum_of(recipe->values[i], args, grid, &value) || value % recipe->divisors[i] != 0)
-      return 0;
   for (int i = 0; i < recipe->limits; ++i)
     if (!sum_of(recipe->conditions[i], args, grid, &value) || value < 0)
       return 0;
+  for (int i = 0; i < recipe->multiples; ++i) {
+    if (!sum_of(recipe->values[i], args, grid, &value))
+      return 0;
+    if (value % recipe->divisors[i] != 0) {
+      *map = (struct map){{0}};
+      return recipe->mayBeEmpty;
+    }
+  }
   for (int i = 0; i < recipe->rank; ++i) {
     if (!sum_of(recipe->extents[i], args, grid, &value) || value < 1 || value > (int64_t)1 << 32)
       return 0;

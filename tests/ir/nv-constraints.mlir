@@ -343,6 +343,14 @@ func.func @multiples_without_divisors() {
 }
 
 // -----
+func.func @empty_map_without_a_test(%c: i32, %tile: tensor<16x64xf16>) {
+  // expected-error @below {{tensor_map_c4: nothing tells whether the map is empty where it is used}}
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 16>, divisors = array<i64: 8>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, may_be_empty, multiples = affine_map<()[s0] -> (s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
+  nv.tma_store %map[%c, %c], %tile {fast = 1 : i32, pieces = 1 : i32} : tensor<16x64xf16>
+  return
+}
+
+// -----
 func.func @single_barriers(%b: !nv.buffer<3 x [1] x i64, #nv.swizzle<[0], 0>>) {
   // expected-error @below {{mbarrier_init_c1: '!nv.buffer<3 x[1] x i64, <[0], 0>>' has no pairs of barriers}}
   nv.mbarrier_init %b, 4 : !nv.buffer<3 x [1] x i64, #nv.swizzle<[0], 0>>

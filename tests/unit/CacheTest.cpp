@@ -244,6 +244,7 @@ Kernel::Data exampleKernel() {
   data.written = {1, 4};
   TensorMapRecipe map;
   map.base = 1, map.element = "f16", map.swizzle = 128, map.isWritten = true;
+  map.mayBeEmpty = true;
   map.offset = {{{-64, {2, 2}}}};
   map.extents = {{{{1, {2}}, {8, {}}}}, {{{1, {3}}}}};
   map.strides = {{{{2, {4}}}}};

@@ -124,6 +124,21 @@ TEST(TensorMap, IsRefusedWhereTilesDoNotFillARange) {
         rows % 64 == 0);
 }
 
+TEST(TensorMap, IsEmptyWhereTheKernelTestsItself) {
+  TensorMapRecipe tested = matrix();
+  tested.isWritten = tested.mayBeEmpty = true;
+  tested.multiples = {{{{{1, {2}}}}, 8}};
+  const std::vector<TensorMapRecipe> recipes = {tested};
+  const MapPlan plan(recipes);
+  for (int64_t columns : {200, 201, 204, 200, 201}) {
+    const auto maps =
+        encoded(Encoder::driver(), recipes, arguments(0x1000, 300, columns, 208), plan);
+    ASSERT_TRUE(maps);
+    EXPECT_EQ((*maps)[0].words[0], columns % 8 == 0 ? 42u : 0u);
+  }
+  EXPECT_FALSE(encoded(Encoder::driver(), recipes, arguments(0x1000, -1, 200, 208), plan));
+}
+
 TEST(TensorMap, IsRefusedWhereACoordinateMightNotFit) {
   TensorMapRecipe batched = matrix();
   const int programs = HostPolynomial::gridArg + 1;

@@ -39,17 +39,18 @@ struct HostMultiple {
 
 /// How to compute a tensor map from the arguments of a launch.
 struct TensorMapRecipe {
-  int base = 0;                           ///< index of a pointer among the launch arguments
-  HostPolynomial offset;                  ///< bytes from that pointer
-  std::string element;                    ///< "f16", "bf16", "f32", "i8", ...
-  std::vector<HostPolynomial> extents;    ///< elements, fastest dimension first
-  std::vector<HostPolynomial> strides;    ///< bytes, of every dimension but the first
-  std::vector<int> box;                   ///< elements that one copy moves, per dimension
-  int swizzle = 0;                        ///< span in bytes: 0, 32, 64 or 128
-  std::vector<int> nonNegative;           ///< arguments that must not be negative
-  std::vector<HostMultiple> multiples;    ///< that must hold
+  int base = 0;                        ///< index of a pointer among the launch arguments
+  HostPolynomial offset;               ///< bytes from that pointer
+  std::string element;                 ///< "f16", "bf16", "f32", "i8", ...
+  std::vector<HostPolynomial> extents; ///< elements, fastest dimension first
+  std::vector<HostPolynomial> strides; ///< bytes, of every dimension but the first
+  std::vector<int> box;                ///< elements that one copy moves, per dimension
+  int swizzle = 0;                     ///< span in bytes: 0, 32, 64 or 128
+  std::vector<int> nonNegative;        ///< arguments that must not be negative
+  std::vector<HostMultiple> multiples; ///< that must hold, or else the map is empty, if it may be
   std::vector<HostPolynomial> conditions; ///< not negative where the kernel may use its maps
   bool isWritten = false;                 ///< TMA stores use it, too: rows end on 16 bytes
+  bool mayBeEmpty = false;                ///< all bytes are zero where a multiple does not hold
   bool operator==(const TensorMapRecipe &) const = default;
 };
 

@@ -1,6 +1,6 @@
 //===- MakeTensorMap.cpp - the tensor map of an access, and its coordinates --------===//
 // Needs: see MakeTensorMap.h.
-// Gives: makeTensorMap, makeCoordinates.
+// Gives: makeTensorMap, testMultiples, makeCoordinates.
 //===-------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
 #include "analysis/HostExpression.h"
@@ -34,6 +34,11 @@ public:
       return fromFar(arith::SubIOp::create(b, loc, row(dim), pastEnd(dim)));
     }
     llvm_unreachable("all kinds are handled");
+  }
+
+  Value isMultiple(const TmaAccess::Multiple &multiple) {
+    Value rest = arith::RemSIOp::create(b, loc, value(multiple.value, 64), number(multiple.of, 64));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, number(0, 64));
   }
 
 private:
@@ -134,7 +139,8 @@ Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnaly
       b, loc, nv::TensorMapType::get(b.getContext()),
       cast<BlockArgument>(access.base).getArgNumber(),
       map(hostExpr(b, kernel, affine, access.offset, bytes)), map(extents), map(strides), box.sizes,
-      box.span, box.element, nonNegative, AffineMapAttr(), DenseI64ArrayAttr(), AffineMapAttr());
+      box.span, box.element, nonNegative, AffineMapAttr(), DenseI64ArrayAttr(), AffineMapAttr(),
+      /*may_be_empty=*/false);
   if (!multiples.empty()) {
     made.setMultiples(map(multiples));
     made.setDivisors(divisors);
@@ -145,6 +151,16 @@ Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnaly
   if (!conditions.empty())
     made.setConditions(map(conditions, 3));
   return made;
+}
+
+Value testMultiples(OpBuilder &b, Location loc, AffineAnalysis &affine, const TmaAccess &access) {
+  DeviceArithmetic device(b, loc, affine);
+  Value all;
+  for (const TmaAccess::Multiple &multiple : access.multiples) {
+    Value one = device.isMultiple(multiple);
+    all = all ? arith::AndIOp::create(b, loc, all, one).getResult() : one;
+  }
+  return all;
 }
 
 SmallVector<Value> makeCoordinates(OpBuilder &b, Location loc, AffineAnalysis &affine,

@@ -23,6 +23,11 @@ struct TmaBox {
 mlir::Value makeTensorMap(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel,
                           AffineAnalysis &affine, const TmaAccess &access, const TmaBox &box);
 
+/// Whether the launch's numbers are the multiples that `access` needs; there are some. Computed at the
+/// builder's insertion point, by the kernel.
+mlir::Value testMultiples(mlir::OpBuilder &b, mlir::Location loc, AffineAnalysis &affine,
+                          const TmaAccess &access);
+
 /// The tile's first coordinate in each dimension, computed at the builder's insertion point.
 llvm::SmallVector<mlir::Value> makeCoordinates(mlir::OpBuilder &b, mlir::Location loc,
                                                AffineAnalysis &affine, const TmaAccess &access);

@@ -9,6 +9,9 @@
 //        2. TmaAccess.h accepts the address, with the mask expressed by the map's extents.
 //        3. Each warp holds boxes (WarpBoxes.h) of the value, or of the value before its layout was
 //        converted for the store.
+//        Where strides or the rows' ends are not known to be multiples of 16 bytes, the kernel tests
+//        it: a branch has the TMA store, the other one the store and the conversion for it. The map is
+//        empty where the test fails.
 //        Relaxed atomic sums in loops with MMAs, whose old values are unused, become TMA reduces:
 //        they are unordered anyway. This needs that nothing else in the kernel signals to other
 //        programs that the sums are there.
@@ -171,12 +174,20 @@ private:
     return loop == programLoop(kernel) ? nullptr : loop;
   }
 
-  /// Whether a tile's rows begin and end on 16 bytes. The host checks extents that are not
-  /// constant.
+  /// Whether a tile's rows begin and end on 16 bytes, where an extent that is not constant does.
   static bool hasWholeEnds(const TmaAccess::Dim &dim, unsigned bits) {
     auto isWhole = [&](int64_t elements) { return elements * bits % 128 == 0; };
     return isWhole(dim.extent.constant().value_or(0)) &&
            llvm::all_of(dim.start.products(), [&](auto &term) { return isWhole(term.second); });
+  }
+
+  /// Adds the rows' end to what is tested, if it is not known to be a multiple of 16 bytes.
+  void testEnds(TmaAccess &access, unsigned bits) {
+    const Polynomial &end = access.dims[0].extent;
+    const int64_t chunk = 128 / bits;
+    auto isEnd = [&](const TmaAccess::Multiple &known) { return known.value == end; };
+    if (affine.divisorOf(end) % chunk != 0 && llvm::none_of(access.multiples, isEnd))
+      access.multiples.push_back({end, chunk});
   }
 
   std::optional<TmaStoreCandidate> findForm(Write store, unsigned bits) {
@@ -192,6 +203,9 @@ private:
       columns = unbounded / 16 * 16;
     if (!hasWholeEnds(access->dims[0], bits))
       return refuse(store, "its rows may end within 16 bytes, which TMA writes whole");
+    testEnds(*access, bits);
+    if (store.adds() && !access->multiples.empty())
+      return refuse(store, "its strides or the ends of its rows may be no multiples of 16 bytes");
     SmallVector<Value> forms{store.value()};
     while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
       forms.push_back(convert.getSrc());
@@ -268,8 +282,9 @@ private:
     SharedChange change;
     change.tmaStores[store] =
         layoutOf(candidate.value.getType()).numWarps() * pieces * candidate.boxes.shared.bytes();
-    change.isGone = [store](Operation *op) { // also the conversion for the store
-      return isa<ConvertLayoutOp>(op) &&
+    const bool isAlways = candidate.access.multiples.empty();
+    change.isGone = [store, isAlways](Operation *op) { // also the conversion for the store
+      return isAlways && isa<ConvertLayoutOp>(op) &&
              llvm::all_of(op->getUsers(), [&](Operation *user) { return user == store; });
     };
     return sharedBytesWith(kernel->getParentOfType<ModuleOp>(), change);
@@ -305,17 +320,47 @@ private:
     box.sizes[0] = static_cast<int32_t>(next.boxes.fastSize());
     box.sizes[1] = static_cast<int32_t>(next.boxes.slowSize());
     b.setInsertionPointToStart(&kernel.getBody().front());
-    Value map = makeTensorMap(b, loc, kernel, affine, next.access, box);
-    b.setInsertionPoint(next.store);
+    auto map =
+        makeTensorMap(b, loc, kernel, affine, next.access, box).getDefiningOp<nv::TensorMapOp>();
+    const bool isTested = !next.access.multiples.empty();
+    map.setMayBeEmpty(isTested);
     const bool adds = next.store.adds();
+    if (isTested)
+      branch(next);
+    else
+      b.setInsertionPoint(next.store);
     nv::TmaStoreOp::create(b, loc, map, makeCoordinates(b, loc, affine, next.access), next.value,
                            next.fast, pieces, adds);
-    next.store->erase();
+    if (!isTested)
+      next.store->erase();
     remarkApplied(loc, Technique::TensorMaps)
         << (adds ? "atomic add" : "store") << " is converted to TMA with a tensor map of "
         << next.access.dims.size() << " dimensions, in boxes of " << box.sizes[1] << " times "
-        << box.sizes[0];
+        << box.sizes[0]
+        << (isTested ? ", where its strides and the ends of its rows are multiples of 16 bytes"
+                     : "");
     return true;
+  }
+
+  /// Moves the store, with the conversions for it, to where the multiples do not hold, and sets the
+  /// insertion point to where they do.
+  void branch(const TmaStoreCandidate &next) {
+    Operation *store = next.store;
+    b.setInsertionPoint(store);
+    Value holds = testMultiples(b, store->getLoc(), affine, next.access);
+    auto test = scf::IfOp::create(b, store->getLoc(), holds, /*withElseRegion=*/true);
+    Operation *before = test.elseBlock()->getTerminator();
+    Value stored = next.store.value();
+    store->moveBefore(before);
+    for (Operation *last = store; stored != next.value;) {
+      Operation *conversion = stored.getDefiningOp();
+      stored = conversion->getOperand(0);
+      if (!conversion->hasOneUse())
+        break;
+      conversion->moveBefore(last);
+      last = conversion;
+    }
+    b.setInsertionPointToStart(test.thenBlock());
   }
 
   func::FuncOp kernel;

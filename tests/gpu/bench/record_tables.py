@@ -76,6 +76,8 @@ LARGE_BLOCKS = [((64, 128, 64), 7, 4), ((128, 128, 64), 4, 8), ((128, 128, 64), 
 LARGE_BLOCKS += [((128, 256, 64), 3, 8), ((128, 256, 64), 4, 8), ((256, 128, 64), 3, 8)]
 STREAM_K = [((128, 128, 64), 5, 8), ((128, 256, 64), 3, 8)]
 CALLABLE_GRIDS = ("3 tensors, 6 integers", "autotuned")  # launches that are timed by one, too
+ROWS_OF_EIGHT = (1000, 2056, 4040)  # strides that are multiples of 16 bytes, not of 16 elements
+ODD_ROWS = (1001, 4095)
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 8192, 16384)
 
 
@@ -104,6 +106,11 @@ def matmul_fp16(options):
 def matmul_bf16(options):
     for size in picked(options, SIZES[::2] + SIZES[-1:]):
         yield gemm(size, torch.bfloat16)
+
+
+def matmul_strides(options):
+    for size in picked(options, ROWS_OF_EIGHT + ODD_ROWS):
+        yield gemm(size, torch.float16, blocks=LARGE_BLOCKS)
 
 
 def matmul_leaky_relu(options):
@@ -273,6 +280,7 @@ def field_rows(options):
 TABLES = {
     "matmul fp16": matmul_fp16,
     "matmul bf16": matmul_bf16,
+    "matmul strides": matmul_strides,
     "matmul leaky relu": matmul_leaky_relu,
     "matmul stream-K": matmul_stream_k,
     "attention forward": attention_forward,

@@ -181,7 +181,7 @@ def test_more_programs_than_ctas(gpu):
 
 @pytest.mark.parametrize("start, step", [(1, 1), (0, 3), (8, 2)])
 def test_results_that_no_map_describes(device, start, step):
-    """Off 16 bytes, with gaps between columns, or both: the plain variant runs."""
+    """Off 16 bytes, or with gaps between columns."""
     M, N, K = 96, 72, 64
     a, b = random((M, K), "fp16", 9), random((K, N), "fp16", 10)
     whole = device.output((M, 3 * N + 40), "fp16")
@@ -192,7 +192,7 @@ def test_results_that_no_map_describes(device, start, step):
 
 @pytest.mark.parametrize("dtype, columns", [("fp32", 106), ("fp16", 43), ("fp32", 1)])
 def test_rows_that_end_within_16_bytes(device, dtype, columns):
-    """TMA would write the rest of them too: the plain variant runs."""
+    """TMA would write the rest of them too: the store's other branch runs."""
     a, b = random((96, 64), "fp16", 13), random((64, columns), "fp16", 14)
     whole, out = framed(device, 96, columns, dtype, turned=False)
     launch(device, device.to(a), device.to(b), out, BLOCKS[3])

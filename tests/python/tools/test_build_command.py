@@ -73,6 +73,7 @@ LIST = """
 k.py --kernel scale --signature "*fp32, *fp32, i32, i32, fp32" -D BLOCK=128 --grid "cdiv(n, BLOCK)" --target sm_80 --target sm_90a
 k.py --kernel scale --signature "*fp32:16, *fp32:16, i32:16, i32:1, fp32" -D BLOCK=256 --grid "cdiv(n, BLOCK)" --target sm_80 --target sm_90a
 k.py --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_f16
+k.py --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32" -D BM=128 -D BN=128 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_large
 k.py --kernel wrapping --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 k.py --kernel halves --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 k.py --kernel scores --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, fp32" -D BM=128 --num-warps 8 --target sm_90a --grid "cdiv(M, BM)"
@@ -148,6 +149,8 @@ int main(void) {
   printf("-> %d\n", halves(0, 0x1000, 0x2000, 0x3000, 128, 202));
   printf("-> %d\n", scores(0, 0x1000, 0x2000, 0x3000, 128, 512, 0.125f));
   printf("-> %d\n", scores(0, 0x1000, 0x2000, 0x3000, 128, 512, -0.125f));
+  printf("-> %d\n", product_large(0, 0x1000, 0x2000, 0x3000, 100, 200, 300, 304, 208, 204));
+  printf("-> %d\n", product_large(0, 0x1000, 0x2000, 0x3000, 100, 201, 300, 304, 208, 204));
   printf("%s\n", kernels_error_string(1));
   kernels_unload();
   return 0;
@@ -240,7 +243,12 @@ def test_variants_and_tensor_maps(program):
     assert [line for line in calls[13] if line.startswith("map ")] and calls[13][-1] == "-> 0"
     assert not [line for line in calls[14] if line.startswith("map ")], "a negative scale"
     assert calls[14][-2:] == ["launch scores 1 1 1, 256 threads: 1000 2000 0", "-> 0"]
-    assert rest[0] == "refused" and rest.count("unload") == 10
+    maps = [line for line in calls[15] if line.startswith("map ")]
+    assert len(maps) == 3 and "map type 7 rank 2 base 3000 extents 200 100 stride 816" in maps
+    maps = [line for line in calls[16] if line.startswith("map ")]
+    assert len(maps) == 2 and not any("base 3000" in line for line in maps), "rows of 201 floats"
+    assert calls[16][2:] == calls[15][-2:] and calls[15][-1] == "-> 0", "the same kernel"
+    assert rest[0] == "refused" and rest.count("unload") == 11
 
 
 @needs_cc
@@ -257,7 +265,7 @@ def test_without_a_driver(program):
     (program / "nothing").mkdir(exist_ok=True)
     (program / "nothing" / "libcuda.so.1").write_text("no library")
     printed = run("./program", cwd=program, LD_LIBRARY_PATH=str(program / "nothing"))
-    assert printed.count("-> 100") == 15 and "no CUDA driver" in printed
+    assert printed.count("-> 100") == 17 and "no CUDA driver" in printed
 
 
 SPREAD = """
