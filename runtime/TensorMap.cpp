@@ -8,6 +8,7 @@
 //        numbers and copies the maps.
 //===--------------------------------------------------------------------------------------===//
 #include "runtime/TensorMap.h"
+#include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -96,6 +97,16 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, const Launched
   return geometry;
 }
 
+/// CUtensorMapL2promotion: of a copy's reads to 256 bytes, or to 128 where rows do not begin at sectors of
+/// L2. There reads of 256 bytes keep its tags busy: GEMM of rows of 8208 bytes gains 17 % by 128 on an H200.
+int promotion(uint64_t base, const Geometry &geometry) {
+  constexpr int to128Bytes = 2, to256Bytes = 3;
+  uint64_t starts = base;
+  for (uint64_t stride : geometry.strides)
+    starts |= stride;
+  return starts % InstructionSet::sectorBytes == 0 ? to256Bytes : to128Bytes;
+}
+
 /// What a map depends on.
 struct MapKey {
   const void *encoder = nullptr;
@@ -180,11 +191,12 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, const Launched 
   const uint64_t base = launched.slots[recipe.base] + *offset;
   if (base % 16 != 0 || int64_t(base) < 0)
     return false;
-  constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
+  constexpr int noInterleave = 0, zeroFill = 0;
   return driver.tensorMapEncodeTiled(&map, dataType(recipe.element), geometry->extents.size(), base,
                                      geometry->extents.data(), geometry->strides.data(),
                                      geometry->box.data(), geometry->steps.data(), noInterleave,
-                                     swizzleMode(recipe.swizzle), promoteTo256Bytes, zeroFill) == 0;
+                                     swizzleMode(recipe.swizzle), promotion(base, *geometry),
+                                     zeroFill) == 0;
 }
 
 bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const MapPlan &plan,

@@ -258,7 +258,7 @@ static int sum_of(const int64_t *p, const int64_t *args, const int64_t *grid, in
 
 static __attribute__((unused)) int encode(const struct recipe *recipe, const int64_t *args,
                                           const int64_t *grid, struct map *map) {
-  uint64_t extents[5], strides[4];
+  uint64_t extents[5], strides[4], starts = 0;
   uint32_t steps[5] = {1, 1, 1, 1, 1};
   int64_t value;
   for (int i = 0; i < recipe->checks; ++i)
@@ -287,13 +287,16 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
         value % 16 != 0)
       return 0;
     strides[i] = (uint64_t)value;
+    starts |= strides[i];
   }
   if (!sum_of(recipe->offset, args, grid, &value))
     return 0;
   value += args[recipe->base];
+  starts |= (uint64_t)value;
+  /* Reads are promoted to 256 bytes, or to 128 where rows do not begin at sectors of the L2 cache. */
   return value % 16 == 0 && value >= 0 && cuda.encodeTiled &&
          cuda.encodeTiled(map, recipe->type, (uint32_t)recipe->rank, (void *)(uintptr_t)value, extents,
-                          strides, recipe->box, steps, 0, recipe->swizzle, 3, 0) == 0;
+                          strides, recipe->box, steps, 0, recipe->swizzle, starts % 32 ? 2 : 3, 0) == 0;
 }
 
 static __attribute__((unused)) int64_t cdiv(int64_t a, int64_t b) { return (a + b - 1) / b; }

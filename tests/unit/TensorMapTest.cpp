@@ -10,7 +10,7 @@ namespace {
 
 /// A driver that keeps what it was to encode.
 struct Encoder {
-  inline static int calls, dataType, swizzle;
+  inline static int calls, dataType, swizzle, promotion;
   inline static uint64_t base;
   inline static std::vector<uint64_t> extents, strides;
   inline static std::vector<uint32_t> box;
@@ -20,8 +20,8 @@ struct Encoder {
     Driver d;
     d.tensorMapEncodeTiled = [](void *map, int type, uint32_t rank, CUdeviceptr address,
                                 const uint64_t *dims, const uint64_t *steps, const uint32_t *boxes,
-                                const uint32_t *, int, int mode, int, int) {
-      ++calls, dataType = type, base = address, swizzle = mode;
+                                const uint32_t *, int, int mode, int promoted, int) {
+      ++calls, dataType = type, base = address, swizzle = mode, promotion = promoted;
       extents.assign(dims, dims + rank);
       strides.assign(steps, steps + rank - 1);
       box.assign(boxes, boxes + rank);
@@ -122,6 +122,16 @@ TEST(TensorMap, IsRefusedWhereTilesDoNotFillARange) {
     EXPECT_EQ(
         encoded(Encoder::driver(), recipes, arguments(0x1000, rows, 200, 208), plan).has_value(),
         rows % 64 == 0);
+}
+
+TEST(TensorMap, PromotesReadsLessWhereRowsDoNotBeginAtSectors) {
+  constexpr int to128Bytes = 2, to256Bytes = 3;
+  for (auto [base, stride, promotion] : {std::tuple(0x1000, 208, to256Bytes),
+                                         {0x1000, 200, to128Bytes},
+                                         {0x1010, 208, to128Bytes}}) {
+    ASSERT_TRUE(encoded(Encoder::driver(), {matrix()}, arguments(base, 300, 200, stride)));
+    EXPECT_EQ(Encoder::promotion, promotion);
+  }
 }
 
 TEST(TensorMap, IsEmptyWhereTheKernelTestsItself) {

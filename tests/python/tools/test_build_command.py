@@ -113,11 +113,12 @@ int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t bytes) { return *n = 1, 0; }
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *base, const uint64_t *extents,
                            const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int a,
-                           int swizzle, int b, int c) {
+                           int swizzle, int promotion, int b) {
   printf("map type %d rank %u base %llx extents", type, rank, (unsigned long long)(uintptr_t)base);
   for (uint32_t i = 0; i < rank; ++i)
     printf(" %llu", (unsigned long long)extents[i]);
-  printf(" stride %llu%s\n", (unsigned long long)strides[0], (uintptr_t)map % 64 ? " not aligned" : "");
+  printf(" stride %llu%s%s\n", (unsigned long long)strides[0], promotion == 2 ? " to 128" : "",
+         (uintptr_t)map % 64 ? " not aligned" : "");
   return 0;
 }
 int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
@@ -237,14 +238,18 @@ def test_variants_and_tensor_maps(program):
     assert not [line for line in calls[10] if line.startswith("map ")], "64 does not divide 200"
     assert calls[10][-2:] == ["launch wrapping 4 1 1, 128 threads: 1000 2000 0", "-> 0"]
     maps = [line for line in calls[11] if line.startswith("map ")]
-    assert maps[0] == "map type 6 rank 2 base 1000 extents 104 2147483647 stride 208", "209 // 2"
+    assert maps[0] == "map type 6 rank 2 base 1000 extents 104 2147483647 stride 208 to 128", (
+        "209 // 2"
+    )
     assert not [line for line in calls[12] if line.startswith("map ")], "rows 202 bytes apart"
     assert calls[12][-2:] == ["launch halves 2 1 1, 128 threads: 1000 2000 0", "-> 0"]
     assert [line for line in calls[13] if line.startswith("map ")] and calls[13][-1] == "-> 0"
     assert not [line for line in calls[14] if line.startswith("map ")], "a negative scale"
     assert calls[14][-2:] == ["launch scores 1 1 1, 256 threads: 1000 2000 0", "-> 0"]
     maps = [line for line in calls[15] if line.startswith("map ")]
-    assert len(maps) == 3 and "map type 7 rank 2 base 3000 extents 200 100 stride 816" in maps
+    assert (
+        len(maps) == 3 and "map type 7 rank 2 base 3000 extents 200 100 stride 816 to 128" in maps
+    )
     maps = [line for line in calls[16] if line.startswith("map ")]
     assert len(maps) == 2 and not any("base 3000" in line for line in maps), "rows of 201 floats"
     assert calls[16][2:] == calls[15][-2:] and calls[15][-1] == "-> 0", "the same kernel"

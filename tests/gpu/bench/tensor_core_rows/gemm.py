@@ -41,7 +41,8 @@ class BlockScaledFp8(Row):
             tiles(128, 256, 128, 8, 3),
         ]
         self.configs = few if m <= 128 else many
-        wide = [] if m <= 128 else [tiles(192, 128, 128, 12, 3)]
+        sizes = [(192, 128, 128, 12, 3), (128, 192, 128, 8, 3), (128, 160, 128, 8, 4)]
+        wide = [] if m <= 128 else [tiles(*size) for size in sizes]
         self.own = wide + [{**c, "enabled_passes": "nv-stream-k"} for c in self.configs + wide]
 
     def arrays(self):
