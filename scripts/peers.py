@@ -41,7 +41,9 @@ def read(name):
 
 def tables():
     """The tables with peers by name; those of matmul.json and tutorials.json in the same form."""
-    found = read("peers-2026-11-22.json")["tables"] | read("peers-2026-11-23.json")["tables"]
+    found = {}
+    for day in (22, 23, 30):
+        found |= read(f"peers-2026-11-{day}.json")["tables"]
     rows = [{"name": str(row["size"]), "rates": row["tflops"]} for row in read("matmul.json")]
     small = [row for row in rows if int(row["name"]) < 1024]
     found["gemm fp16"] = {"unit": "TFLOP/s", "rows": [row for row in rows if row not in small]}
@@ -71,6 +73,7 @@ def tensor_cores():
             "tensor-cores-2026-11-29-evening.json",
             "tensor-cores-2026-11-29-night.json",
             "tensor-cores-2026-11-29-late.json",
+            "tensor-cores-2026-11-30.json",
         )
         for row in read(name)["rows"]
     }
@@ -124,7 +127,7 @@ WORKLOADS = [
     ("attention forward", "attention forward", "pantile", None, None, "triton"),
     ("the same, d=64", "attention forward, tutorial 06", "pantile", "torch", "torch", "triton"),
     ("the same, d=128", "other types: attention forward", "pantile", "cuDNN", "library", "triton"),
-    ("attention backward", "attention backward", "pantile", "torch", "torch", "triton"),
+    ("attention backward", "attention backward", "pantile", "cuDNN", "cuDNN", "triton"),
     ("bandwidth-bound", "streaming", "pantile", "torch", "torch", "triton"),
     ("the same, against a copy", "streaming", "pantile", "copy", "copy", None),
     ("tutorials 01, 02, 04, 05, 07", "tutorials", "ours", "torch", "torch", "same"),
