@@ -148,8 +148,9 @@ def launch_options(draft):
     if draft.odd(0.25):
         names = draft.rng.sample(optional_passes(), draft.rng.randint(1, 4))
         options["disabled_passes"] = ",".join(names)
-    if draft.chance(0.15):
-        options["enabled_passes"] = draft.pick("nv-stream-k", "third-cta", "nv-tma-stores")
+    if draft.chance(0.2):
+        names = ("nv-stream-k", "third-cta", "nv-tma-stores", "nv-tma-stores")
+        options["enabled_passes"] = draft.pick(*names)
     draft.case.options = options
     return options
 

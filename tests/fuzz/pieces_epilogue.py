@@ -77,11 +77,12 @@ def _residual(draft, plane):
     rest = draft.array("rest", draft.pick("fp32", "fp16"), plane.size, -4, 4)
     mask = _masked(plane)
     mask = f"{mask}, other=0.0" if mask else ""
-    return f"tl.load({rest}{plane.base} + {_offsets(plane, False)}{mask}).to(tl.float32)"
+    return f"tl.load({rest}{plane.base} + {_offsets(draft, plane, False)}{mask}).to(tl.float32)"
 
 
-def _offsets(plane, turned):
-    pitch = plane.extents[0] if turned else plane.extents[1]
+def _offsets(draft, plane, turned, gap=0):
+    """Of rows, or with `turned` of columns, with so many elements between them."""
+    pitch = draft.number(gap + (plane.extents[0] if turned else plane.extents[1]))
     if turned:
         return f"{plane.rows}[:, None] + {plane.columns}[None, :] * {pitch}"
     return f"{plane.rows}[:, None] * {pitch} + {plane.columns}[None, :]"
@@ -97,10 +98,11 @@ def _converted(draft, plane, dtype):
 
 
 def store_plain(draft, plane):
-    """In rows or in columns."""
+    """In rows or in columns, which may be further apart than they are long."""
     dtype = draft.pick("fp16", "bf16", "fp32", "fp32", "i32", "i8")
-    out = draft.output(dtype, plane.size)
-    offsets = _offsets(plane, draft.chance(0.3))
+    turned, gap = draft.chance(0.3), 0 if plane.base else draft.pick(0, 0, 0, 1, 4, 8, 12)
+    out = draft.output(dtype, plane.size + gap * plane.extents[1 if turned else 0])
+    offsets = _offsets(draft, plane, turned, gap)
     value = _converted(draft, plane, dtype)
     draft.line(f"tl.store({out}{plane.base} + {offsets}, {value}{_masked(plane)})")
 
@@ -142,7 +144,7 @@ def store_atomic(draft, plane):
     out = draft.array("sum", "fp32", plane.size, -3, 3)
     name = draft.pick("add", "add", "add", "max")
     sem = draft.pick("", "", ", sem='relaxed'")
-    offsets = _offsets(plane, draft.chance(0.2))
+    offsets = _offsets(draft, plane, draft.chance(0.2))
     if name == "max":
         out = draft.array("most", "i32", plane.size, -3, 3)
         value = f"tl.minimum(tl.maximum({plane.tile}, -1000.0), 1000.0).to(tl.int32)"
@@ -156,7 +158,7 @@ def update_in_place(draft, plane):
     """Read, change and write back."""
     dtype = draft.pick("fp32", "fp32", "fp16")
     out = draft.output(dtype, plane.size, "inout")
-    at = draft.let("at", f"{out}{plane.base} + {_offsets(plane, draft.chance(0.3))}")
+    at = draft.let("at", f"{out}{plane.base} + {_offsets(draft, plane, draft.chance(0.3))}")
     mask = _masked(plane)
     other = ", other=0.0" if mask else ""
     old = draft.let("old", f"tl.load({at}{mask}{other}).to(tl.float32)")
