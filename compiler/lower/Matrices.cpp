@@ -6,6 +6,7 @@
 //        the matrix.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Matrices.h"
+#include "layout/BankExchange.h"
 #include "layout/MatrixAccess.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -75,6 +76,21 @@ Values loadVectors(Lowering &l, llvm::Value *base, const SharedLayout &shared,
     return loadHalvesOfWords(l, offsets, elementType);
   return l.loadShared(elementType, shared.elementBits(), offsets, vectorBytes);
 }
+/// Stores whole tiles by vectors, for which lanes may exchange registers.
+void storeVectors(Lowering &l, Values values, llvm::Value *base, const SharedLayout &shared,
+                  const LinearLayout &sorted) {
+  const auto exchanges = bankExchanges(sorted, shared);
+  for (auto [laneBit, regBit] : exchanges) {
+    llvm::Value *exchanged =
+        l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(1U << laneBit)), l.b.getInt32(0));
+    const Values before = values;
+    for (auto [reg, value] : llvm::enumerate(values))
+      value = l.b.CreateSelect(exchanged, before[reg ^ (size_t(1) << regBit)], before[reg]);
+  }
+  const LinearLayout stored = withExchanges(sorted, exchanges);
+  l.storeShared(values, shared.elementBits(), l.sharedOffsets(base, shared, stored),
+                shared.vectorBytes(sorted));
+}
 } // namespace
 
 Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &shared,
@@ -113,9 +129,10 @@ void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const Sh
   const LinearLayout sorted = inVectorOrder(layout, shared);
   if (!plan || vectorsAreWide(shared, sorted) || plan->matrices < 4) {
     const auto moves = *layout.registerMoves(sorted);
-    const Values ordered = inside.empty() ? Values() : pick(inside, moves);
+    if (inside.empty())
+      return storeVectors(l, pick(values, moves), base, shared, sorted);
     return l.storeShared(pick(values, moves), bits, l.sharedOffsets(base, shared, sorted),
-                         shared.vectorBytes(sorted), ordered);
+                         shared.vectorBytes(sorted), pick(inside, moves));
   }
   const int step = plan->registersPerWord * plan->matrices;
   const Values ordered = pick(values, *layout.registerMoves(plan->ordered));

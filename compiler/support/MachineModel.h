@@ -20,6 +20,7 @@ struct InstructionSet {
   static constexpr int warpsOfGroup = 4;     ///< of a warp group, as wgmma and setmaxnreg have it
   static constexpr int64_t sectorBytes = 32; ///< of L2
   static constexpr int64_t lineBytes = 128;  ///< of L1 and L2
+  static constexpr int64_t bankBytes = 128;  ///< that the banks of shared memory serve at once
   static constexpr int64_t vectorBytes = 16; ///< widest access of one thread
   static constexpr int64_t globalReach = 1 << 23; ///< bytes that LDG and STG add, either way
   static constexpr int64_t copyReach = 1 << 11;   ///< bytes that LDGSTS adds, either way

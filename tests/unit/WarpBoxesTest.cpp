@@ -1,5 +1,7 @@
 //===- WarpBoxesTest.cpp - TMA finds every element where it looks for it -------===//
 #include "layout/WarpBoxes.h"
+#include "layout/BankExchange.h"
+#include "layout/MatrixAccess.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -106,6 +108,76 @@ TEST(WarpBoxes, AreRefused) {
   EXPECT_FALSE(warpBoxes(copies, 16, 1)) << "warps hold copies";
   const auto line = LinearLayout::blocked({4096}, {8}, {32}, {4}, {0});
   EXPECT_FALSE(warpBoxes(line, 16, 0)) << "no matrix";
+}
+
+//===- stores without bank conflicts -------------------------------------------------------===//
+
+/// Registers of a lane in the order in which it stores them.
+std::vector<int> orderOf(const LinearLayout &layout, llvm::ArrayRef<BankExchange> exchanges,
+                         int lane) {
+  std::vector<int> order;
+  for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    int from = reg;
+    for (const BankExchange &exchange : exchanges)
+      from ^= (lane >> exchange.laneBit & 1) << exchange.regBit;
+    order.push_back(from);
+  }
+  return order;
+}
+
+/// Each lane stores the same elements as before, in the order of its exchanged registers.
+void expectSameElements(const LinearLayout &layout, llvm::ArrayRef<BankExchange> exchanges) {
+  const LinearLayout stored = withExchanges(layout, exchanges);
+  for (int lane = 0; lane < layout.numLanes(); ++lane)
+    for (auto [reg, from] : llvm::enumerate(orderOf(layout, exchanges, lane)))
+      ASSERT_EQ(stored.apply(static_cast<int>(reg), lane, 0), layout.apply(from, lane, 0));
+}
+
+TEST(BankExchange, StoresBoxesOfFp32Accumulators) {
+  for (int64_t n : {16, 32, 64, 128, 256}) {
+    const auto boxes =
+        warpBoxes(LinearLayout::wgmmaAccumulator({64, n}, {4, 1}, static_cast<int>(n)), 32, 1);
+    ASSERT_TRUE(boxes);
+    const LinearLayout sorted = inVectorOrder(boxes->layout, boxes->shared);
+    const int vector = boxes->shared.vectorBytes(sorted);
+    ASSERT_EQ(vector, 8);
+    ASSERT_GT(boxes->shared.bankConflicts(sorted, vector), 1) << n;
+    const auto exchanges = bankExchanges(sorted, boxes->shared);
+    expectSameElements(sorted, exchanges);
+    if (boxes->shared.swizzle() == 128)
+      ASSERT_EQ(boxes->shared.bankConflicts(withExchanges(sorted, exchanges), vector), 1) << n;
+  }
+}
+
+TEST(BankExchange, LeavesStoresWithoutConflicts) {
+  const SharedLayout rows({32, 32}, 32, {1, 0}, 0);
+  const auto along = LinearLayout::blocked({32, 32}, {1, 1}, {1, 32}, {1, 1}, {1, 0});
+  EXPECT_EQ(rows.bankConflicts(along, 4), 1);
+  EXPECT_TRUE(bankExchanges(along, rows).empty());
+}
+
+TEST(BankExchange, SpreadsColumns) {
+  const SharedLayout rows({32, 32}, 32, {1, 0}, 0);
+  const auto down = LinearLayout::blocked({32, 32}, {1, 1}, {32, 1}, {1, 1}, {1, 0});
+  EXPECT_EQ(rows.vectorBytes(down), 16);
+  EXPECT_EQ(rows.bankConflicts(down, 16), 8);
+  const auto exchanges = bankExchanges(down, rows);
+  EXPECT_EQ(exchanges.size(), 3U);
+  expectSameElements(down, exchanges);
+  EXPECT_EQ(rows.bankConflicts(withExchanges(down, exchanges), 16), 1);
+}
+
+TEST(BankExchange, NeedsRegistersOfOtherBanks) {
+  const SharedLayout rows({64, 32}, 32, {1, 0}, 0);
+  const auto column = LinearLayout::blocked({64, 32}, {2, 1}, {32, 1}, {1, 32}, {1, 0});
+  EXPECT_EQ(rows.bankConflicts(column, 4), 32);
+  EXPECT_TRUE(bankExchanges(column, rows).empty());
+}
+
+TEST(BankExchange, ReplicasShareAWord) {
+  const SharedLayout row({32}, 32, {0}, 0);
+  const auto twice = LinearLayout::blocked({32}, {2}, {32}, {1}, {0});
+  EXPECT_TRUE(bankExchanges(twice, row).empty());
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
+#include "layout/BankExchange.h"
 #include "layout/MatrixAccess.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -138,12 +139,14 @@ void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t 
 //===- shared memory ---------------------------------------------------------------------===//
 
 int conflicts(const SharedLayout &shared, const LinearLayout &layout, bool hasMatrices,
-              int leastMatrices) {
-  const LinearLayout sorted = inVectorOrder(layout, shared);
+              int leastMatrices, bool stores) {
+  LinearLayout sorted = inVectorOrder(layout, shared);
   const int vector = shared.vectorBytes(sorted);
   auto matrix = hasMatrices ? findMatrices(layout, shared) : std::nullopt;
   if (matrix && matrix->matrices >= leastMatrices && vector < InstructionSet::vectorBytes)
     return matrixConflicts(*matrix, shared);
+  if (stores)
+    sorted = withExchanges(sorted, bankExchanges(sorted, shared));
   return shared.bankConflicts(sorted, vector);
 }
 
@@ -177,10 +180,10 @@ private:
   }
 
   int storeConflicts(const SharedLayout &shared, const LinearLayout &layout) const {
-    return conflicts(shared, layout, target->hasStmatrix(), 4);
+    return conflicts(shared, layout, target->hasStmatrix(), 4, /*stores=*/true);
   }
   int loadConflicts(const SharedLayout &shared, const LinearLayout &layout) const {
-    return conflicts(shared, layout, target->hasLdmatrix(), 1);
+    return conflicts(shared, layout, target->hasLdmatrix(), 1, /*stores=*/false);
   }
 
   void remarkOnShared(Operation *op) const {
