@@ -5,6 +5,8 @@
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). A wait is one asm
 //        string with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
+#include "analysis/BufferReaders.h"
+#include "analysis/MotionLegality.h"
 #include "ir/ReleasedStages.h"
 #include "layout/TmaBoxes.h"
 #include "lower/Lowering.h"
@@ -89,12 +91,30 @@ LogicalResult lowerAcquire(Lowering &l, nv::AcquireOp op) {
   return awaitPhase(l, barrierAddress(l, op.getBarrier(), false), op.getParity());
 }
 
+/// Whether threads have fenced all their reads of the stage that `release` frees since the last one.
+/// A release under a condition is of the iteration before, and comes before the reads of this one.
+bool readsAreFenced(nv::ReleaseOp release) {
+  Value barriers = stageOf(release.getBarrier()).buffer;
+  auto mayRead = [&](Operation *op) {
+    return op->getNumRegions() > 0 || barriersOfRead(op) == barriers;
+  };
+  for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode())
+    if (mayRead(op) || isa<nv::FenceAsyncOp>(op))
+      return isa<nv::FenceAsyncOp>(op);
+  if (!release.getEnable() || !isa<scf::ForOp>(release->getParentOp()))
+    return false;
+  for (Operation *op = &release->getBlock()->back(); op != release; op = op->getPrevNode())
+    if (mayRead(op) || isa<nv::FenceAsyncOp>(op))
+      return isa<nv::FenceAsyncOp>(op);
+  return false;
+}
+
 LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   llvm::Value *arrives = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
   if (op->hasAttr(names::readByThreads)) {
-    if (!op->hasAttr(names::filledByCopies))
+    if (!op->hasAttr(names::filledByCopies) && !readsAreFenced(op))
       l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
     l.warpBarrier();
   }
