@@ -3,8 +3,9 @@
 // Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vector stores into the scratch,
 //        and one cp.async.bulk.tensor per panel (cp.reduce.async.bulk.tensor if it adds), issued by
 //        one lane.
-// How:   The scratch holds `pieces` pieces. For each piece:
-//        1. It is written after TMA has read the one that was there `pieces` bulk groups before.
+// How:   The scratch holds `pieces` pieces. Each piece is a bulk group; those of a sum that the scratch
+//        holds are one, with one fence, since an MMA in flight hides TMA's start. For each group:
+//        1. It is written after TMA has read the one that was there before.
 //        2. Every lane fences its writes for the async proxy, and also what it may have acquired from
 //        other programs (PTX ISA, "Async proxy").
 //        3. The warp synchronises.
@@ -53,22 +54,30 @@ public:
   }
 
   void store() {
-    const uint32_t pieces = op.getPieces();
+    const size_t pieces = op.getPieces(), together = op.getAdds() ? pieces : 1;
     ValueList values = l.get(op.getValue());
-    for (size_t i = 0; i < boxes.regs.size(); ++i) {
-      wait(l, ".read " + std::to_string(pieces - 1));
+    for (size_t first = 0; first < boxes.regs.size(); first += together) {
+      wait(l, ".read " + std::to_string(pieces - together));
       l.warpBarrier();
-      const int64_t offset = static_cast<int64_t>(i % pieces) * boxes.shared.bytes();
-      llvm::Value *place = l.b.CreateAdd(base, number(offset), "", true, true);
-      storeTile(l, pick(values, boxes.regs[i]), place, boxes.shared, boxes.layout);
+      const auto group = llvm::seq(first, std::min(first + together, boxes.regs.size()));
+      for (size_t i : group)
+        storeTile(l, pick(values, boxes.regs[i]), placeOf(i), boxes.shared, boxes.layout);
       l.b.CreateIntrinsic(l.b.getVoidTy(), fence, {});
       l.warpBarrier();
-      issueStore(place, boxes.starts[i]);
+      for (size_t i : group)
+        issueStore(placeOf(i), boxes.starts[i]);
+      l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isElected});
     }
   }
 
 private:
   llvm::Value *number(int64_t value) { return l.b.getInt32(static_cast<uint32_t>(value)); }
+
+  /// The scratch of piece `i`.
+  llvm::Value *placeOf(size_t i) {
+    const int64_t offset = static_cast<int64_t>(i % op.getPieces()) * boxes.shared.bytes();
+    return l.b.CreateAdd(base, number(offset), "", true, true);
+  }
 
   /// Coordinate along a dimension of the tile of this warp's piece that starts at `start`.
   llvm::Value *coordinate(size_t i, int dim, int64_t start) {
@@ -80,7 +89,7 @@ private:
     return l.b.CreateAdd(first, number(start));
   }
 
-  /// Issues one bulk group, one copy per panel.
+  /// Issues the copies of a piece, one per panel.
   void issueStore(llvm::Value *place, const LinearLayout::Coord &start) {
     const int fast = static_cast<int>(op.getFast());
     const size_t rank = op.getCoords().size();
@@ -103,7 +112,6 @@ private:
         operands.push_back(l.scalar(further));
       l.assembly(l.b.getVoidTy(), asmString, constraints + ",~{memory}", operands);
     }
-    l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isElected});
   }
 
   Lowering &l;
