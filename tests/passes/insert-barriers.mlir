@@ -95,6 +95,34 @@ module attributes {tile.num_warps = 1 : i32} {
     return %r : !tile
   }
 
+  // It needs one there for its own accesses, which is at a later place.
+  // CHECK-LABEL: @synchronised_later_in_the_loop
+  func.func @synchronised_later_in_the_loop(%x: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = nv.alloc at 0 : !buffer
+    %b = nv.alloc at 512 : !buffer
+    // CHECK: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: nv.local_load
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    // CHECK-NOT: nv.barrier
+    // CHECK: return
+    nv.local_store %x, %a : !tile, !buffer
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (!tile) : i32 {
+      %u = nv.local_load %a : !buffer -> !tile
+      nv.local_store %v, %b : !tile, !buffer
+      %w = nv.local_load %b : !buffer -> !tile
+      %s = arith.addf %u, %w : !tile
+      scf.yield %s : !tile
+    }
+    return %r : !tile
+  }
+
   // A write in one branch is still open after the `if`.
   // CHECK-LABEL: @after_a_branch
   func.func @after_a_branch(%x: !tile, %c: i1) -> !tile {

@@ -7,8 +7,9 @@
 //        between. An operation that conflicts with it gets a wait and a barrier. What threads store
 //        for an MMA needs a proxy fence before the barrier: the barrier gets a fence where there is
 //        none.
-//        Loops: a barrier goes before a loop where that leaves fewer barriers in the loop: an access
-//        before the loop would otherwise need a barrier in every iteration.
+//        Loops: a barrier goes before a loop where that leaves fewer barriers in the loop, or as many
+//        where its own accesses need them: an access before the loop would otherwise need a barrier
+//        in every iteration, or hold all warps up where that access is and not where they must meet.
 //        Scratch: an operation that works through scratch contains a barrier between its write and
 //        its read, so only the read is open after it. Scratch with a separate part for each warp
 //        needs no barrier, neither inside nor between two such operations.
@@ -204,8 +205,10 @@ public:
   explicit BarrierInserter(bool beforeLoops) : beforeLoops(beforeLoops) {}
 
 private:
+  using Places = llvm::SmallPtrSet<Operation *, 8>;
+
   void visitOp(Operation *op, Open &open) override {
-    if (auto loop = dyn_cast<scf::ForOp>(op); loop && savesBarrierInside(loop, open))
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && belongsBefore(loop, open))
       return synchroniseBefore(loop, open);
     Effects effects = effectsOf(op);
     auto conflicts = [&](const Access &access) {
@@ -279,25 +282,29 @@ private:
     pastBarrier(open);
   }
 
-  bool savesBarrierInside(scf::ForOp loop, const Open &open) {
-    return beforeLoops && !isCounting && !open.empty() &&
-           barriersIn(loop, {}) < barriersIn(loop, open);
+  /// Whether a barrier before `loop`, for the accesses `open`, saves one in it or moves one later.
+  bool belongsBefore(scf::ForOp loop, const Open &open) {
+    if (!beforeLoops || isCounting || open.empty())
+      return false;
+    const Places own = barriersIn(loop, {}), with = barriersIn(loop, open);
+    auto isOfLoop = [&](Operation *op) { return own.contains(op); };
+    return own.size() < with.size() || (own.size() == with.size() && !llvm::all_of(with, isOfLoop));
   }
 
-  /// How many barriers the loop needs if `open` are the accesses before it.
-  size_t barriersIn(scf::ForOp loop, Open open) {
+  /// Where the loop needs barriers if `open` are the accesses before it.
+  Places barriersIn(scf::ForOp loop, Open open) {
     const bool outer = std::exchange(isTrial, true);
     isCounting = true;
     needed.clear();
     visitRegions(loop, open);
     isCounting = false;
     isTrial = outer;
-    return needed.size();
+    return needed;
   }
 
   const bool beforeLoops;
   bool isCounting = false;
-  llvm::SmallPtrSet<Operation *, 8> needed; ///< before which a trial would insert a barrier
+  Places needed; ///< before which a trial would insert a barrier
 };
 
 struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {
