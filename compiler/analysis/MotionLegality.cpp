@@ -16,6 +16,21 @@ bool fillsLaterBuffer(Operation *op, Operation *mma) {
   return buffer && buffer->getBlock() == op->getBlock() && mma->isBeforeInBlock(buffer);
 }
 
+/// Whether `op` ends the lifetime of a buffer that `mma` does not read.
+bool freesOtherBuffer(Operation *op, nv::AsyncMmaOpInterface mma) {
+  auto dealloc = dyn_cast<nv::DeallocOp>(op);
+  return dealloc && llvm::none_of(mma.getBuffersRead(), [&](Value buffer) {
+           return stageOf(buffer).buffer == stageOf(dealloc.getBuffer()).buffer;
+         });
+}
+
+/// Whether all that `op` does is to write global memory, and to order nothing by that.
+bool onlyWritesGlobal(Operation *op) {
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  return isa<StoreOp>(op) ||
+         (atomic && atomic->use_empty() && atomic.getSem() == MemSemantic::Relaxed);
+}
+
 } // namespace
 
 bool hasNoEffects(Operation *op) {
@@ -46,11 +61,13 @@ bool mayPass(nv::AsyncMmaOpInterface mma, Operation *op) {
   Value held = mma.getHeldRegisters();
   const bool readsHeld = held && !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op) &&
                          llvm::is_contained(op->getOperands(), held);
-  return leavesSharedMemory(op) && !readsHeld;
+  return (leavesSharedMemory(op) || freesOtherBuffer(op, mma)) && !readsHeld;
 }
 
 bool mayPass(nv::MmaWaitOpInterface wait, Operation *op) {
-  return leavesSharedMemory(op) || fillsLaterBuffer(op, wait.getValues()[0].getDefiningOp());
+  Operation *mma = wait.getValues()[0].getDefiningOp();
+  return leavesSharedMemory(op) || onlyWritesGlobal(op) || fillsLaterBuffer(op, mma) ||
+         freesOtherBuffer(op, cast<nv::AsyncMmaOpInterface>(mma));
 }
 
 bool mayPass(LoadOp load, Operation *op) {

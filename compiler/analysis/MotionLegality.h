@@ -5,8 +5,9 @@
 // How:   only effects are looked at; what an operation reads and computes is for the caller.
 //        1. An operation without effects may stand anywhere between its operands and its users.
 //        2. An MMA may pass what neither changes shared memory nor synchronises threads, and reads
-//           no registers that it holds in flight. A wait may also pass stores into buffers that are
-//           allocated after its MMA was issued, which therefore does not read them.
+//           no registers that it holds in flight, and the end of a buffer that it does not read. A wait
+//           may also pass stores into buffers that are allocated after its MMA was issued, which
+//           therefore does not read them, and what does no more than write global memory, relaxed.
 //        3. A load from global memory may also pass copies into shared memory and waits for them.
 //           It must be stable: it reads the same wherever it stands.
 //        4. Stages may run together if nothing else than MMAs, their waits, waits for full stages,

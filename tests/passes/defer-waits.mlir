@@ -165,4 +165,77 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
     }
     return %out : !tile
   }
+
+  // The second is in flight while the result of the first is stored, and the buffer of the first is freed.
+  // CHECK-LABEL: @stores_meanwhile
+  // CHECK: scf.for
+  // CHECK: nv.local_store
+  // CHECK: %[[SUMS:.*]] = nv.wgmma
+  // CHECK-NEXT: %[[WHOLE:.*]] = nv.wgmma
+  // CHECK-NEXT: %[[SUMMED:.*]] = nv.wgmma_wait %[[SUMS]]
+  // CHECK-NEXT: nv.dealloc
+  // CHECK-NEXT: tile.store %{{.*}}, %[[SUMMED]]
+  // CHECK-NEXT: tile.atomic_rmw
+  // CHECK-NEXT: nv.wgmma_wait %[[WHOLE]]
+  func.func @stores_meanwhile(%left: !left, %key: !stage, %value: !stage, %zero: !tile, %to: tensor<64x64x!tile.ptr<f32>, #acc>, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %query = nv.alloc : !stage
+      nv.local_store %left, %query : !left, !stage
+      %sums = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %summed = nv.wgmma_wait %sums : (!tile) -> !tile
+      nv.dealloc %query : !stage
+      %more = nv.wgmma %left, %value, %all mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
+      %whole = nv.wgmma_wait %more : (!tile) -> !tile
+      tile.store %to, %summed : tensor<64x64x!tile.ptr<f32>, #acc>, !tile
+      %old = tile.atomic_rmw fadd, relaxed, gpu, %to, %summed : tensor<64x64x!tile.ptr<f32>, #acc> -> !tile
+      scf.yield %whole : !tile
+    }
+    return %out : !tile
+  }
+
+  // An atomic that releases what was written before stays after all of it.
+  // CHECK-LABEL: @before_a_signal
+  // CHECK: scf.for
+  // CHECK: %[[WHOLE:.*]] = nv.wgmma {{.*}} tensor<64x64xf16
+  // CHECK: nv.wgmma_wait %[[WHOLE]]
+  // CHECK: tile.atomic_rmw
+  func.func @before_a_signal(%left: !left, %query: !stage, %key: !stage, %value: !stage, %zero: !tile, %to: tensor<64x64x!tile.ptr<f32>, #acc>, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %sums = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %summed = nv.wgmma_wait %sums : (!tile) -> !tile
+      %more = nv.wgmma %left, %value, %all mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
+      %whole = nv.wgmma_wait %more : (!tile) -> !tile
+      %old = tile.atomic_rmw fadd, acq_rel, gpu, %to, %summed : tensor<64x64x!tile.ptr<f32>, #acc> -> !tile
+      scf.yield %whole : !tile
+    }
+    return %out : !tile
+  }
+
+  // The first is complete before the second, whose result is stored: its stage is released there.
+  // CHECK-LABEL: @complete_with_a_later_one
+  // CHECK: scf.for
+  // CHECK: %[[WHOLE:.*]] = nv.wgmma
+  // CHECK: %[[SUMS:.*]] = nv.wgmma
+  // CHECK: nv.wgmma_wait %[[WHOLE]]
+  // CHECK-NEXT: nv.release
+  // CHECK-NEXT: nv.wgmma_wait %[[SUMS]]
+  // CHECK-NEXT: tile.store
+  func.func @complete_with_a_later_one(%query: !stage, %key: !stage, %value: !stage, %ready: !barriers, %zero: !tile, %to: tensor<64x64x!tile.ptr<f32>, #acc>, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %more = nv.wgmma %query, %value, %all mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %more : (!tile) -> !tile
+      nv.release %ready : !barriers
+      %sums = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %summed = nv.wgmma_wait %sums : (!tile) -> !tile
+      tile.store %to, %summed : tensor<64x64x!tile.ptr<f32>, #acc>, !tile
+      scf.yield %whole : !tile
+    }
+    return %out : !tile
+  }
 }

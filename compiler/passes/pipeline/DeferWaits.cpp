@@ -7,8 +7,9 @@
 //        in flight: the wait for both is that of the later one.
 //        2. An MMA that does not depend on the previous one moves before the wait for that one,
 //        with the selection of its stages.
-//        3. Each wait moves down to the first use of its accumulator, and the releases of stages
-//        move after the waits that preceded them. MotionLegality.h says what they may pass.
+//        3. Each wait moves down to the first use of its accumulator, or to the wait for a later MMA,
+//        and the releases of stages move after the waits that preceded them. MotionLegality.h says
+//        what they may pass.
 //        4. Small loads from global memory move before the first MMA, those of vectors from shared
 //        memory to their first use.
 //        5. In a loop with one MMA, conversions of layouts that it does not need move from before it
@@ -64,7 +65,7 @@ public:
     for (auto [i, mma] : llvm::enumerate(mmas))
       if (i > 0)
         issueEarly(mma);
-    for (nv::MmaWaitOpInterface wait : waits)
+    for (nv::MmaWaitOpInterface wait : llvm::reverse(waits))
       waitLate(wait);
     for (const auto &[release, earlier] : released)
       for (Operation *wait : earlier)
@@ -203,7 +204,8 @@ private:
     return llvm::all_of(load->getUsers(), [&](Operation *user) { return user == &block.back(); });
   }
 
-  /// Moves `wait` down to the first use of its accumulator, or to what it must not pass.
+  /// Moves `wait` down to the first use of its accumulator, to what it must not pass, or to a wait for
+  /// a later MMA, which is complete no earlier.
   void waitLate(nv::MmaWaitOpInterface wait) {
     Operation *place = wait->getNextNode();
     auto uses = [&](Operation *op) {
@@ -212,7 +214,13 @@ private:
     auto isNext = [&](Operation *op) {
       return carriesAccumulators && isa<nv::AsyncMmaOpInterface>(op);
     };
-    while (mayPass(wait, place) && !uses(place) && !isNext(place))
+    auto mma = wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>();
+    auto isLater = [&](Operation *op) {
+      auto other = dyn_cast<nv::MmaWaitOpInterface>(op);
+      Operation *waited = other ? other.getValues()[0].getDefiningOp() : nullptr;
+      return waited && waited->getBlock() == &block && mma->isBeforeInBlock(waited);
+    };
+    while (mayPass(wait, place) && !uses(place) && !isNext(place) && !isLater(place))
       place = place->getNextNode();
     wait->moveBefore(place);
   }
