@@ -63,9 +63,10 @@ std::string notableLines(llvm::StringRef log) {
 }
 
 /// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
-const std::vector<std::string> overlappingPasses[] = {
-    {"nv-overlap-dots", "nv-overlap-iterations", "nv-overlap-results", "carried-accumulators"},
-    {"nv-defer-waits"}};
+const std::vector<std::string> overlappingPasses[] = {{"nv-overlap-dots", "nv-overlap-iterations",
+                                                       "nv-overlap-results", "nv-carry-mmas",
+                                                       "carried-accumulators"},
+                                                      {"nv-defer-waits"}};
 
 /// The first of these that `options` do not all leave out.
 const std::vector<std::string> *nextOverlap(const Options &options) {

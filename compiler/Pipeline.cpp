@@ -228,6 +228,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
       createOverlapIterations({.rescaled = rescaled})); // of MMAs in the order of their needs
   passes.add(createOverlapResults());                   // of loops that no other schedule takes
   passes.need(createExpandLoops()); // later passes add operations, which have no stage
+  passes.add(createCarryMmas());    // of loops that have no other schedule
   const bool pairs = passes.offeredChoice("ping-pong-pairs", "within nv-ping-pong: also loops of "
                                                              "two MMAs, such as attention");
   if (passes.allows("barriers-before-loops"))

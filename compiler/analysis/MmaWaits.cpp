@@ -64,12 +64,10 @@ nv::AsyncMmaOpInterface loneAccumulation(scf::ForOp loop) {
 
 //===- over the back edge ------------------------------------------------------------------===//
 
-/// Whether `mma` reads registers that are not overwritten before `wait` in the next iteration:
-/// their tile is computed before the loop, or after `wait`.
-static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface mma, Operation *wait) {
+bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface mma, Operation *wait) {
   Value left = mma.getHeldRegisters();
   if (!left || loop.isDefinedOutsideOfLoop(left))
-    return left != nullptr;
+    return true;
   Operation *maker = left.getDefiningOp();
   return maker && maker->getBlock() == wait->getBlock() && wait->isBeforeInBlock(maker);
 }
@@ -91,7 +89,8 @@ SmallVector<nv::AsyncMmaOpInterface> carriedMmas(scf::ForOp loop) {
     if (!position)
       continue;
     Operation *firstWait = nv::MmaWaitOpInterface(mmas.front().wait);
-    if (!keepsRegisters(loop, each.mma, firstWait) ||
+    if (!nv::AsyncMmaOpInterface(each.mma).getHeldRegisters() ||
+        !keepsRegisters(loop, each.mma, firstWait) ||
         !isReadAfter(loop, loop.getRegionIterArg(*position), firstWait))
       return {};
     carried.push_back(each.mma);

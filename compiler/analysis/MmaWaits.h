@@ -57,6 +57,10 @@ mlir::BlockArgument carriedAccumulatorOf(nv::AsyncMmaOpInterface mma);
 /// The only MMA in `loop`, if it adds to a carried accumulator and its wait may be moved.
 nv::AsyncMmaOpInterface loneAccumulation(mlir::scf::ForOp loop);
 
+/// Whether the registers that `mma` reads, if any, are not overwritten before `wait` in the next
+/// iteration: their tile is computed before the loop, or after `wait`.
+bool keepsRegisters(mlir::scf::ForOp loop, nv::AsyncMmaOpInterface mma, mlir::Operation *wait);
+
 /// The MMAs of `loop`, after its first one, that can be in flight over the back edge; none if one
 /// whose result only the loop reads cannot.
 llvm::SmallVector<nv::AsyncMmaOpInterface> carriedMmas(mlir::scf::ForOp loop);

@@ -43,6 +43,12 @@ nv::CandidateAttr chosenCandidate(func::FuncOp kernel) {
   return {};
 }
 
+int64_t plannedCtas(Operation *op) {
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  nv::CandidateAttr chosen = kernel ? chosenCandidate(kernel) : nv::CandidateAttr();
+  return chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
+}
+
 void reportRefusal(func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal) {
   if (!refusal.at)
     return;

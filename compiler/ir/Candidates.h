@@ -25,6 +25,9 @@ void addCandidate(mlir::func::FuncOp kernel, const Candidate &candidate);
 /// can.
 nv::CandidateAttr chosenCandidate(mlir::func::FuncOp kernel);
 
+/// CTAs per SM that are planned for the kernel of `op`; one where nothing is chosen.
+int64_t plannedCtas(mlir::Operation *op);
+
 /// Reports why programs are not run by `map` with a producer, in a remark and in `nv.candidates`.
 /// Nothing, if no loop of the kernel has an MMA that reads its loads: `refusal.at` is null.
 void reportRefusal(mlir::func::FuncOp kernel, nv::ProgramMap map, const Refusal &refusal);

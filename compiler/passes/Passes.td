@@ -349,6 +349,16 @@ def ExpandLoops : Pass<"nv-expand-loops", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
+def CarryMmas : Pass<"nv-carry-mmas", "::mlir::ModuleOp"> {
+  let summary = "Keep the last MMAs of an iteration in flight while the next one begins";
+  let description = [{
+    In loops of several MMAs that no other pass overlaps, such as the gradients of attention in one kernel. MMAs at the end of an iteration that add
+    to carried accumulators are waited for at the first wait of the next iteration, and the stages that they read are released there. So the tensor cores
+    are busy while the iteration ends, stores results, and waits for its next operands. Only if a producer fills the circular buffers, and if registers
+    suffice for these accumulators next to the first results. Without it they idle between iterations.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+}
 def PingPong : Pass<"nv-ping-pong", "::mlir::ModuleOp"> {
   let summary = "Alternate the MMAs of consumer warp groups (ping-pong)";
   let description = [{

@@ -11,19 +11,24 @@ from conftest import random
 @triton.jit
 def collect(
     dk, dv, k, v, q_ptrs, g_ptrs, sum_ptrs, lse_ptr, delta_ptr, keys, queries, scale2, begin, end,
-    DEPTH: tl.constexpr, M: tl.constexpr, MASKED: tl.constexpr,
+    DEPTH: tl.constexpr, M: tl.constexpr, MASKED: tl.constexpr, KEYS_LAST: tl.constexpr,
 ):  # fmt: skip
+    """With KEYS_LAST the sums of queries are stored while the last dot for keys runs."""
     for start in range(begin, end, M):
-        q = tl.load(q_ptrs + start * DEPTH)
-        p = tl.exp2(tl.dot(k, tl.trans(q)) * scale2 - tl.load(lse_ptr + start + queries)[None, :])
+        q, g = tl.load(q_ptrs + start * DEPTH), tl.load(g_ptrs + start * DEPTH)
+        scores, slopes = tl.dot(k, tl.trans(q)), tl.dot(v, tl.trans(g))
+        p = tl.exp2(scores * scale2 - tl.load(lse_ptr + start + queries)[None, :])
         if MASKED:
             p = tl.where(start + queries[None, :] >= keys[:, None], p, 0.0)
-        g = tl.load(g_ptrs + start * DEPTH)
         dv = tl.dot(p.to(g.dtype), g, dv)
-        delta = tl.load(delta_ptr + start + queries)
-        ds = (p * (tl.dot(v, tl.trans(g)) - delta[None, :])).to(q.dtype)
-        dk = tl.dot(ds, q, dk)
-        tl.atomic_add(sum_ptrs + start * DEPTH, tl.dot(tl.trans(ds), k), sem="relaxed")
+        ds = (p * (slopes - tl.load(delta_ptr + start + queries)[None, :])).to(q.dtype)
+        if KEYS_LAST:
+            dq = tl.dot(tl.trans(ds), k)
+            dk = tl.dot(ds, q, dk)
+        else:
+            dk = tl.dot(ds, q, dk)
+            dq = tl.dot(tl.trans(ds), k)
+        tl.atomic_add(sum_ptrs + start * DEPTH, dq, sem="relaxed")
     return dk, dv
 
 
@@ -31,6 +36,7 @@ def collect(
 def gradients_kernel(
     q_ptr, k_ptr, v_ptr, g_ptr, lse_ptr, delta_ptr, sum_ptr, dk_ptr, dv_ptr, length, scale,
     CAUSAL: tl.constexpr, DEPTH: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    KEYS_LAST: tl.constexpr = True,
 ):  # fmt: skip
     """Rows of DEPTH one after another, heads too; `lse` to the base 2; without the scale in dq, dk."""
     head = tl.program_id(1)
@@ -49,16 +55,17 @@ def gradients_kernel(
         complete = first + N
         dk, dv = collect(
             dk, dv, k, v, q_ptr + rows, g_ptr + rows, sum_ptr + rows, lse_ptr, delta_ptr, keys,
-            queries, scale2, first, complete, DEPTH, M, MASKED=True,
+            queries, scale2, first, complete, DEPTH, M, True, KEYS_LAST,
         )  # fmt: skip
     dk, dv = collect(
         dk, dv, k, v, q_ptr + rows, g_ptr + rows, sum_ptr + rows, lse_ptr, delta_ptr, keys,
-        queries, scale2, complete, length, DEPTH, M, MASKED=False,
+        queries, scale2, complete, length, DEPTH, M, False, KEYS_LAST,
     )  # fmt: skip
     tl.store(dv_ptr + own, dv)
     tl.store(dk_ptr + own, dk)
 
 
+@pytest.mark.parametrize("keys_last", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     "depth, m, n, warps, stages",
@@ -70,7 +77,7 @@ def gradients_kernel(
         (64, 32, 128, 4, 3),
     ],
 )
-def test_gradients(device, depth, m, n, warps, stages, causal):
+def test_gradients(device, depth, m, n, warps, stages, causal, keys_last):
     """One kernel gives the gradients of queries, keys and values."""
     heads, length, scale = 2, 256, depth**-0.5
     q, k, v, g = (random((heads, length, depth), "fp16", seed) for seed in range(4))
@@ -87,8 +94,8 @@ def test_gradients(device, depth, m, n, warps, stages, causal):
     dk, dv = (device.output((heads, length, depth), "fp32") for _ in range(2))
     gradients_kernel[(length // n, heads)](
         *map(device.to, (q, k, v, g, lse.astype(np.float32), delta.astype(np.float32))), total,
-        dk.array, dv.array, length, scale, CAUSAL=causal, DEPTH=depth, M=m, N=n, num_warps=warps,
-        num_stages=stages,
+        dk.array, dv.array, length, scale, CAUSAL=causal, DEPTH=depth, M=m, N=n, KEYS_LAST=keys_last,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     exact = (ds @ wide[1], ds.swapaxes(1, 2) @ wide[0], p.swapaxes(1, 2) @ wide[3])
     for ours, right in zip((device.numpy(total), dk.numpy(), dv.numpy()), exact):

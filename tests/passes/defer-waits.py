@@ -2,7 +2,7 @@
 # used; vectors are loaded before them.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass nv-prefetch-loads --disable-pass carried-accumulators --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass nv-defer-waits --emit mma -o - | FileCheck %s --check-prefix=APART
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass occupancy-first --disable-pass nv-overlap-iterations --emit mma -o - | FileCheck %s --check-prefix=ROLES
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass occupancy-first --disable-pass nv-overlap-iterations --disable-pass nv-carry-mmas --emit mma -o - | FileCheck %s --check-prefix=ROLES
 import pantile
 import pantile.language as tl
 

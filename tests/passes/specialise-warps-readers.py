@@ -1,6 +1,6 @@
 # A tile that several dots read, also transposed, has one circular buffer: the stage is waited for
 # before the first MMA and released after the last.
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass occupancy-first --emit pipeline | FileCheck %s
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass occupancy-first --disable-pass nv-carry-mmas --emit pipeline | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass nv-specialise-warps --emit pipeline | FileCheck %s --check-prefix=PLAIN
 import pantile as triton
 import pantile.language as tl

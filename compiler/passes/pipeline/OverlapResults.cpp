@@ -98,12 +98,6 @@ struct OverlapResultsPass : impl::OverlapResultsBase<OverlapResultsPass> {
     if (!changed)
       markAllAnalysesPreserved();
   }
-
-  static int64_t plannedCtas(scf::ForOp loop) {
-    auto kernel = loop->getParentOfType<func::FuncOp>();
-    nv::CandidateAttr chosen = kernel ? chosenCandidate(kernel) : nv::CandidateAttr();
-    return chosen ? std::max<int64_t>(chosen.getCtasPerSm(), 1) : 1;
-  }
 };
 } // namespace
 } // namespace pantile

@@ -30,8 +30,8 @@
 #include "passes/memory/MakeTensorMap.h"
 #include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/Channels.h"
-#include "passes/pipeline/LaterIterations.h"
 #include "passes/pipeline/ProducerPartition.h"
+#include "passes/pipeline/ReleaseLater.h"
 #include "passes/pipeline/StageValues.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -368,7 +368,7 @@ private:
     };
     Operation *last = (*llvm::max_element(loads, endsEarlier))->last;
     b.setInsertionPoint((*llvm::min_element(loads, isEarlier))->first);
-    Value barriers = specialisable.barriers[group], barrier = stageOf(barriers, state.index);
+    Value barrier = stageOf(specialisable.barriers[group], state.index);
     // Before the wait, so that a copy starts as soon as its stage is released.
     SmallVector<SmallVector<Value>> coordinates;
     int64_t bytes = 0;
@@ -390,7 +390,7 @@ private:
       copyInto(*load, stageOf(load->channel, state.index), at, barrier);
     }
     nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
-    release(specialisable, loads, last, barriers, barrier, state);
+    release(specialisable, loads, last, barrier);
   }
 
   void copyInto(ProducerLoad &load, Value stage, ValueRange coordinates, Value barrier) {
@@ -410,35 +410,21 @@ private:
   }
 
   /// Releases the stage after `last` has read it: an MMA, once it is waited for, or a load into
-  /// registers. If the wait for the MMA is deferred by one iteration, releases the stage of the
-  /// iteration before, and the last one after the loop.
+  /// registers. If the wait for the MMA is deferred by one iteration, so is the release.
   void release(SpecialisableLoop &specialisable, ArrayRef<ProducerLoad *> loads, Operation *last,
-               Value barriers, Value barrier, const PipelineState &state) {
+               Value barrier) {
     auto mma = dyn_cast<nv::AsyncMmaOpInterface>(last);
     b.setInsertionPointAfter(mma ? waitOf(mma) : last);
-    if (!mma || !specialisable.inFlight) {
-      releaseStage(loads, barrier, Value());
-      return;
-    }
-    nv::MmaWaitOpInterface lastWait = deferByOneIteration(specialisable.loop, mma);
-    specialisable.lastWait = lastWait;
-    scf::ForOp loop = specialisable.loop;
-    Numbers n(b, loc);
-    Value isFirst = n.equal(state.index, n.of(0)), before = n.sub(state.index, n.of(1));
-    Value stage = n.pick(isFirst, n.of(depth - 1), before);
-    Value notFirst = n.differ(loop.getInductionVar(), loop.getLowerBound());
-    releaseStage(loads, stageOf(barriers, stage), notFirst);
-    b.setInsertionPointAfter(lastWait);
-    Value lastStage = n.rem(n.sub(loop.getResults().back(), n.of(1)), n.of(depth));
-    releaseStage(loads, stageOf(barriers, lastStage), hasIterations(b, loop));
-  }
-
-  void releaseStage(ArrayRef<ProducerLoad *> loads, Value barrier, Value enable) {
-    auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
+    auto release = nv::ReleaseOp::create(b, loc, barrier, Value());
     if (llvm::any_of(loads, [](ProducerLoad *load) { return load->isReadByThreads; }))
       release->setAttr(names::readByThreads, b.getUnitAttr());
     if (llvm::all_of(loads, [](ProducerLoad *load) { return !load->access; }))
       release->setAttr(names::filledByCopies, b.getUnitAttr());
+    if (!mma || !specialisable.inFlight)
+      return;
+    nv::MmaWaitOpInterface lastWait = deferByOneIteration(specialisable.loop, mma);
+    specialisable.lastWait = lastWait;
+    releaseLater(release, release->getPrevNode(), lastWait);
   }
 
   /// Gives `op` to a warp of the producer.

@@ -9,6 +9,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
+import test_carry_mmas
 import test_computed_operands
 import test_ctas_of_32_warps
 import test_overlap_results
@@ -423,6 +424,23 @@ def sums_of_products(device, **options):
     return kernel
 
 
+def walk_with_sums(device, **options):
+    """Sums go to memory while the last dot of an iteration runs."""
+    a, b = random((128, 128), "fp16", 3) / 8, random((192, 128), "fp16", 4) / 8
+    w, sums = random((192,), "fp32", 5), device.to(np.zeros((192, 128), np.float32))
+    acc, total = (device.output((128, 128), "fp32") for _ in range(2))
+    kernel = start(
+        test_carry_mmas.walks_kernel, (1,), *map(device.to, (a, b, b, w)), sums, acc.array,
+        total.array, 0, 64, 192, ROWS=128, STEP=64, DEPTH=128, MMAS=1, WEIGHTED=True, LOOPS=1,
+        ROUNDS=1, num_warps=8, num_stages=2, **options,
+    )  # fmt: skip
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    p = a @ b.T * w
+    for result, exact in ((device.numpy(sums), p.T @ a), (acc.numpy(), p @ b)):
+        np.testing.assert_allclose(result, exact, rtol=0, atol=3e-3 * np.abs(exact).max())
+    return kernel
+
+
 WORKLOADS = [
     small_gemm,
     gemm_of_two_ctas,
@@ -445,6 +463,7 @@ WORKLOADS = [
     gradients,
     deep_gradients,
     sums_of_products,
+    walk_with_sums,
     blend,
     walk,
     long_row,
@@ -486,7 +505,9 @@ def test_without_it_or_with_it(device, usual, name):
         assert changed, f"`{name}` is not put to the test by any workload"
 
 
-ACROSS_ITERATIONS = "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,carried-accumulators"
+ACROSS_ITERATIONS = (
+    "nv-overlap-dots,nv-overlap-iterations,nv-overlap-results,nv-carry-mmas,carried-accumulators"
+)
 
 
 @pytest.mark.parametrize("left_out", [ACROSS_ITERATIONS, ACROSS_ITERATIONS + ",nv-defer-waits"])
