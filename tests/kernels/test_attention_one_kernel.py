@@ -38,7 +38,7 @@ def gradients_kernel(
     CAUSAL: tl.constexpr, DEPTH: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
     KEYS_LAST: tl.constexpr = True,
 ):  # fmt: skip
-    """Rows of DEPTH one after another, heads too; `lse` to the base 2; without the scale in dq, dk."""
+    """Rows of DEPTH one after another, heads too; `lse` to the base 2; without the scale in dq."""
     head = tl.program_id(1)
     base = head.to(tl.int64) * length * DEPTH
     first = tl.program_id(0) * N
@@ -62,7 +62,7 @@ def gradients_kernel(
         queries, scale2, complete, length, DEPTH, M, False, KEYS_LAST,
     )  # fmt: skip
     tl.store(dv_ptr + own, dv)
-    tl.store(dk_ptr + own, dk)
+    tl.store(dk_ptr + own, dk * scale)
 
 
 @pytest.mark.parametrize("keys_last", [False, True])
@@ -97,6 +97,6 @@ def test_gradients(device, depth, m, n, warps, stages, causal, keys_last):
         dk.array, dv.array, length, scale, CAUSAL=causal, DEPTH=depth, M=m, N=n, KEYS_LAST=keys_last,
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    exact = (ds @ wide[1], ds.swapaxes(1, 2) @ wide[0], p.swapaxes(1, 2) @ wide[3])
+    exact = (ds @ wide[1], scale * ds.swapaxes(1, 2) @ wide[0], p.swapaxes(1, 2) @ wide[3])
     for ours, right in zip((device.numpy(total), dk.numpy(), dv.numpy()), exact):
         np.testing.assert_allclose(ours, right, rtol=0, atol=4e-3 * np.abs(right).max())

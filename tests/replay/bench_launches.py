@@ -79,6 +79,8 @@ def attention_backward():
         problem = attention_problem(head, causal)
         for config in bench.BACKWARD[head]:
             bench.backward("pantile", "pointers", problem, config, {})
+        for config in bench.SUMS[head]:
+            bench.backward("pantile", "sums", problem, config, {})
         for options in bench.VARIANTS.values():
             bench.backward("pantile", "pointers", problem, bench.BACKWARD[head][0], options)
 

@@ -4,7 +4,8 @@ Every contestant is tuned over the same configurations at each length, as the tu
 configuration's result is compared with float64 first; then the contestants run interleaved. The
 table has medians in TFLOP/s; a causal dot counts half.
 
-cuDNN runs next to them, through torch: its gradients by autograd, which keeps what the forward pass
+Of gradients there are two kernels: one program for keys and queries (`pointers`), and programs of keys
+that add to the gradient of queries (`sums`, with clearing and rounding it). cuDNN runs next to them, through torch: its gradients by autograd, which keeps what the forward pass
 saved. It is left out with `--only`.
 
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
@@ -19,7 +20,7 @@ import sys
 
 import attention_kernels
 import torch
-from attention_kernels import ANY_EXTENT, BACKWARD, FORWARD
+from attention_kernels import ANY_EXTENT, BACKWARD, FORWARD, SUMS
 from finals import final, in_turn
 from matmul import Timer
 
@@ -123,24 +124,23 @@ def forward(package, kind, problem, config, passes):
     return launch
 
 
-def backward(package, kind, problem, config, passes):
-    """A function without arguments that computes dQ, dK and dV; checked."""
-    module = MODULES[package]
-    m, n, stages, warps = config
+def save_forward(module, problem):
+    """Keeps what the forward pass leaves for the backward pass: O, log2 of the sums, scaled keys."""
     heads, length, head = problem.shape
-    if not hasattr(problem, "saved"):
-        o, lse = torch.empty_like(problem.q), torch.empty((heads, length), device="cuda")
-        saved = MODULES["pantile"] if "pantile" in MODULES else module
-        saved.pointer_kernel[(length // 64, heads)](
-            problem.q, problem.k, problem.v, o, lse, problem.scale, length * head, head, length,
-            HEAD=head, BLOCK_M=64, BLOCK_N=64, CAUSAL=problem.causal,
-        )  # fmt: skip
-        problem.saved = (o, lse, (problem.k.float() * (problem.scale * 1.4426950408889634)).half())
+    o, lse = torch.empty_like(problem.q), torch.empty((heads, length), device="cuda")
+    module.pointer_kernel[(length // 64, heads)](
+        problem.q, problem.k, problem.v, o, lse, problem.scale, length * head, head, length,
+        HEAD=head, BLOCK_M=64, BLOCK_N=64, CAUSAL=problem.causal,
+    )  # fmt: skip
+    problem.saved = (o, lse, (problem.k.float() * (problem.scale * 1.4426950408889634)).half())
+
+
+def gradients_of(package, problem, config, grads, options):
+    """A launch of one program for keys and queries, which computes seven dots per tile."""
+    module, (m, n), (heads, length, head) = MODULES[package], config[:2], problem.shape
     o, lse, k = problem.saved
     delta = torch.empty_like(lse)
-    grads = [torch.full_like(problem.q, float("nan")) for _ in range(3)]
     sizes = {"BLOCK_M1": m, "BLOCK_N1": n, "BLOCK_M2": n, "BLOCK_N2": m, "SLICES": 2}
-    options = {"num_stages": stages, "num_warps": warps, **passes}
 
     def launch():
         module.delta_kernel[(heads * length // 128,)](o, problem.do, delta, BLOCK=128, HEAD=head)
@@ -149,6 +149,37 @@ def backward(package, kind, problem, config, passes):
             head, length, **sizes, HEAD=head, CAUSAL=problem.causal, **options,
         )  # fmt: skip
 
+    return launch
+
+
+def summed_gradients_of(package, problem, config, grads, options):
+    """A launch of programs of keys that add to the gradient of queries, which is cleared before and
+    rounded after it: five dots per tile."""
+    module, (m, n), (heads, length, head) = MODULES[package], config[:2], problem.shape
+    o, lse, _ = problem.saved
+    delta, sums = torch.empty_like(lse), torch.empty(problem.shape, device="cuda")
+    dq, dk, dv = grads
+
+    def launch():
+        module.delta_kernel[(heads * length // 128,)](o, problem.do, delta, BLOCK=128, HEAD=head)
+        sums.zero_()
+        module.summed_gradients_kernel[(length // n, heads)](
+            problem.q, problem.k, problem.v, problem.do, lse, delta, sums, dk, dv, length,
+            problem.scale, CAUSAL=bool(problem.causal), DEPTH=head, M=m, N=n, **options,
+        )  # fmt: skip
+        torch.mul(sums, problem.scale, out=dq)
+
+    return launch
+
+
+def backward(package, kind, problem, config, passes):
+    """A function without arguments that computes dQ, dK and dV; checked."""
+    if not hasattr(problem, "saved"):
+        save_forward(MODULES["pantile"] if "pantile" in MODULES else MODULES[package], problem)
+    grads = [torch.full_like(problem.q, float("nan")) for _ in range(3)]
+    make = summed_gradients_of if kind == "sums" else gradients_of
+    options = {"num_stages": config[2], "num_warps": config[3], **passes}
+    launch = make(package, problem, config, grads, options)
     launch()
     for name, grad in zip(("dQ", "dK", "dV"), grads, strict=True):
         problem.check(name, grad)
@@ -189,7 +220,7 @@ def passes_of(variant):
 
 def contestants(arguments):
     """(package, kind, name of the variant) of what is measured."""
-    kinds = ["pointers"] if arguments.backward else ["pointers", "descriptors"]
+    kinds = ["pointers", "sums"] if arguments.backward else ["pointers", "descriptors"]
     result = []
     for package in MODULES:
         for kind in kinds:
@@ -205,14 +236,21 @@ def contestants(arguments):
     return result
 
 
+def configs_of(arguments, kind, variant):
+    """Configurations of a contestant, by the depth of a head."""
+    if variant == ANY:
+        return ANY_EXTENT
+    return SUMS if kind == "sums" else BACKWARD if arguments.backward else FORWARD
+
+
 def tune(arguments, problem, timer):
     """(package, kind, variant, best configuration) of each contestant, by its label."""
     head, causal = problem.head, problem.causal
-    make, configs = (backward, BACKWARD) if arguments.backward else (forward, FORWARD)
+    make = backward if arguments.backward else forward
     best = {}
     for package, kind, variant in contestants(arguments):
         times, launches = {}, {}
-        for config in ANY_EXTENT[head] if variant == ANY else configs[head]:
+        for config in configs_of(arguments, kind, variant)[head]:
             if problem.length % config[0] or problem.length % config[1]:
                 continue
             if causal and not arguments.backward and config[1] > config[0]:

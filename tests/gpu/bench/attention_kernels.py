@@ -8,6 +8,8 @@ heads, length, head dim), contiguous; the length is a multiple of every block.
 import importlib
 import importlib.util
 
+from field_case import corpus
+
 PACKAGE = globals().get("PACKAGE", "pantile")
 triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
@@ -27,14 +29,20 @@ BACKWARD = {
     64: [(32, 128, 3, 4), (64, 64, 2, 4), (64, 128, 2, 8)],
     128: [(32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
 }
+# Of one kernel for all gradients, whose programs of keys add to the gradient of queries.
+SUMS = {
+    64: [(64, 128, 2, 8), (64, 128, 3, 8), (64, 64, 2, 4)],
+    128: [(64, 128, 2, 8), (64, 128, 3, 8), (64, 64, 2, 4)],
+}
 
 
 def load(package):
-    """Import this file once more, with its kernels belonging to `package`."""
+    """Import this file once more, with its kernels belonging to `package`, and the kernel of `SUMS`."""
     spec = importlib.util.spec_from_file_location(f"attention_of_{package}", __file__)
     module = importlib.util.module_from_spec(spec)
     module.PACKAGE = package
     spec.loader.exec_module(module)
+    module.summed_gradients_kernel = corpus("test_attention_one_kernel", package).gradients_kernel
     return module
 
 

@@ -131,7 +131,8 @@ def attention_row(head, length, causal, kind="pointers", backward=False):
     problem = attention.Problem(head, length, causal)
     of, configs = (attention.forward, attention.FORWARD)
     if backward:
-        of, configs = (attention.backward, attention.BACKWARD)
+        of = attention.backward
+        configs = attention.SUMS if kind == "sums" else attention.BACKWARD
 
     def make(build):
         if build.name not in attention.MODULES:
@@ -168,6 +169,8 @@ def attention_forward(options):
 def attention_backward(options):
     for head, length, causal in attention_points(options):
         yield attention_row(head, length, causal, backward=True)
+    for head, causal in ((64, 0), (128, 0), (128, 1)):
+        yield attention_row(head, 4096, causal, "sums", backward=True)
 
 
 # ===-- the rest --------------------------------------------------------------------===
