@@ -38,39 +38,32 @@ Operation *lastUseIn(Block &body, Value value) {
   return last;
 }
 
-/// What counts in a loop, and the left operands that it computes in registers.
-struct Tiles {
-  explicit Tiles(scf::ForOp loop);
-  llvm::DenseSet<Value> counted, lefts;
-};
-
-Tiles::Tiles(scf::ForOp loop) {
+/// What counts in a loop.
+llvm::DenseSet<Value> countedTiles(scf::ForOp loop) {
+  llvm::DenseSet<Value> counted;
   for (Value argument : loop.getRegionIterArgs())
     if (isNumberTile(argument))
       counted.insert(argument);
   for (Operation &op : *loop.getBody()) {
-    auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
-    if (Value left = mma ? mma.getHeldRegisters() : Value(); left && left.getDefiningOp())
-      lefts.insert(left);
-    const bool isComputed = mma || llvm::any_of(op.getOperands(), [&](Value operand) {
-                              return counted.contains(operand);
-                            });
+    const bool isComputed =
+        isa<nv::AsyncMmaOpInterface>(op) ||
+        llvm::any_of(op.getOperands(), [&](Value operand) { return counted.contains(operand); });
     for (Value result : op.getResults())
       if (isComputed && !isView(&op) && isNumberTile(result))
         counted.insert(result);
   }
+  return counted;
 }
 
 } // namespace
 
-LiveRegisters liveRegistersOf(scf::ForOp loop) {
-  const Tiles tiles(loop);
+int64_t liveRegistersOf(scf::ForOp loop) {
+  const llvm::DenseSet<Value> counted = countedTiles(loop);
   Block &body = *loop.getBody();
-  LiveRegisters found;
-  int64_t now = 0;
+  int64_t now = 0, most = 0;
   llvm::DenseMap<Operation *, int64_t> ends; ///< registers whose last use an operation is
   auto begin = [&](Value value) {
-    if (!tiles.counted.contains(value))
+    if (!counted.contains(value))
       return;
     now += registersOf(value);
     ends[lastUseIn(body, value)] += registersOf(value);
@@ -81,12 +74,9 @@ LiveRegisters liveRegistersOf(scf::ForOp loop) {
     for (Value result : op.getResults())
       begin(result);
     now -= ends.lookup(&op);
-    found.most = std::max(found.most, now);
+    most = std::max(most, now);
   }
-  found.inAnyOrder = found.most;
-  for (Value left : tiles.lefts)
-    found.inAnyOrder += registersOf(left);
-  return found;
+  return most;
 }
 
 } // namespace pantile

@@ -13,12 +13,6 @@
 
 namespace pantile {
 
-struct LiveRegisters {
-  int64_t most = 0; ///< in the order of the body
-  int64_t inAnyOrder =
-      0; ///< if passes may still move MMAs and waits: all left operands at any time
-};
-
-LiveRegisters liveRegistersOf(mlir::scf::ForOp loop);
+int64_t liveRegistersOf(mlir::scf::ForOp loop);
 
 } // namespace pantile

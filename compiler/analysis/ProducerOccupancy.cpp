@@ -51,7 +51,7 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.bufferBytes = std::max(demand.bufferBytes, stagesOf(loop) * stageBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
-  demand.live = std::max(demand.live, liveRegistersOf(loop).inAnyOrder);
+  demand.live = std::max(demand.live, liveRegistersOf(loop));
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });

@@ -67,7 +67,7 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
 /// Whether registers suffice for what the loop computes and the vectors of the next iteration.
 bool canHoldVectors(scf::ForOp loop, ArrayRef<StagedValue> vectors, const Target &target) {
   const MachineModel &machine = target.machine();
-  int64_t registers = liveRegistersOf(loop).most + machine.registers.overheadOfLoop;
+  int64_t registers = liveRegistersOf(loop) + machine.registers.overheadOfLoop;
   for (StagedValue vector : vectors)
     registers += registersOf(vector.load.getResult());
   const int warps = moduleInt(loop, names::numWarps, 4);

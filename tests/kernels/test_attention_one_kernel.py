@@ -72,6 +72,7 @@ def gradients_kernel(
     [
         (64, 64, 64, 4, 2),
         (64, 64, 128, 8, 3),
+        pytest.param(64, 128, 128, 8, 2, marks=pytest.mark.too_large_for("sm_80")),
         pytest.param(128, 64, 128, 8, 2, marks=pytest.mark.too_large_for("sm_80")),
         pytest.param(128, 64, 128, 8, 3, marks=pytest.mark.too_large_for("sm_80")),
         (64, 32, 128, 4, 3),

@@ -37,7 +37,7 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
       if (loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
         return;
       needed = std::max(needed, registersOfLoop(loop));
-      live = std::max(live, liveRegistersOf(loop).most);
+      live = std::max(live, liveRegistersOf(loop));
     });
     const int warps = moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();

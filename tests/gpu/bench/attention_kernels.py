@@ -31,7 +31,7 @@ BACKWARD = {
 }
 # Of one kernel for all gradients, whose programs of keys add to the gradient of queries.
 SUMS = {
-    64: [(64, 128, 2, 8), (64, 128, 3, 8), (64, 64, 2, 4)],
+    64: [(128, 128, 2, 8), (64, 128, 3, 8), (64, 64, 2, 4)],
     128: [(64, 128, 2, 8), (64, 128, 3, 8), (64, 64, 2, 4)],
 }
 
