@@ -1,6 +1,10 @@
 //===- MmaWaits.cpp - see MmaWaits.h ------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "analysis/MotionLegality.h"
 #include "ir/FindOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -64,12 +68,40 @@ nv::AsyncMmaOpInterface loneAccumulation(scf::ForOp loop) {
 
 //===- over the back edge ------------------------------------------------------------------===//
 
+/// Whether the result of `op` has registers of its own: others may be views, or folded to an operand,
+/// and a wait returns those of its MMA.
+static bool makesRegisters(Operation *op) {
+  return (!hasNoEffects(op) && !isa<nv::MmaWaitOpInterface>(op)) ||
+         isa<arith::TruncFOp, arith::ExtFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp,
+             arith::FPToUIOp, math::ExpOp, math::Exp2Op, nv::RoundTf32Op>(op);
+}
+
+/// Whether `source` may be in the registers of `operand`.
+static bool mayBeView(Value source, Value operand) {
+  const Type of = elementTypeOf(source.getType()), other = elementTypeOf(operand.getType());
+  return other.isIntOrFloat() && storageBits(of) == storageBits(other);
+}
+
 bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface mma, Operation *wait) {
   Value left = mma.getHeldRegisters();
-  if (!left || loop.isDefinedOutsideOfLoop(left))
+  if (!left)
     return true;
-  Operation *maker = left.getDefiningOp();
-  return maker && maker->getBlock() == wait->getBlock() && wait->isBeforeInBlock(maker);
+  llvm::SetVector<Value> sources;
+  sources.insert(left);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Value source = sources[i];
+    if (loop.isDefinedOutsideOfLoop(source))
+      continue;
+    Operation *maker = source.getDefiningOp();
+    if (!maker || maker->getBlock() != wait->getBlock() || !wait->isBeforeInBlock(maker))
+      return false;
+    if (makesRegisters(maker))
+      continue;
+    for (Value operand : maker->getOperands())
+      if (mayBeView(source, operand))
+        sources.insert(operand);
+  }
+  return true;
 }
 
 /// Whether all that reads `accumulator` in `loop` comes after `wait`, and the loop does not pass it

@@ -10,7 +10,8 @@
 //           that first wait, which is for another MMA, completes it, too.
 //        2. Nothing reads the carried accumulator before that wait. In attention, the second MMA is
 //           such a one, and the accumulator is rescaled after the first.
-//        3. The registers of its left operand are not overwritten before that wait.
+//        3. The registers of its left operand are not overwritten before that wait: nothing that it
+//           may be a view of is computed before the wait.
 //        One of three or more MMAs is not left in flight alone, as in gradients of queries: it costs
 //        a stage of each buffer, and has not been measured.
 //        That its buffers are not overwritten either is for the pass that defers the wait to check:

@@ -16,12 +16,18 @@ bool fillsLaterBuffer(Operation *op, Operation *mma) {
   return buffer && buffer->getBlock() == op->getBlock() && mma->isBeforeInBlock(buffer);
 }
 
-/// Whether `op` ends the lifetime of a buffer that `mma` does not read.
+/// Whether `op` ends the lifetime of a buffer that neither `mma` reads nor those to whose results it
+/// adds in flight.
 bool freesOtherBuffer(Operation *op, nv::AsyncMmaOpInterface mma) {
   auto dealloc = dyn_cast<nv::DeallocOp>(op);
-  return dealloc && llvm::none_of(mma.getBuffersRead(), [&](Value buffer) {
-           return stageOf(buffer).buffer == stageOf(dealloc.getBuffer()).buffer;
-         });
+  if (!dealloc)
+    return false;
+  Value freed = stageOf(dealloc.getBuffer()).buffer;
+  for (; mma; mma = mma.getAcc().getDefiningOp<nv::AsyncMmaOpInterface>())
+    for (Value buffer : mma.getBuffersRead())
+      if (stageOf(buffer).buffer == freed)
+        return false;
+  return true;
 }
 
 /// Whether all that `op` does is to write global memory, and to order nothing by that.

@@ -80,6 +80,28 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     return %out : !tile
   }
 
+  // They are a view of what was loaded before it, or of an accumulator that the next iteration writes before it.
+  // CHECK-LABEL: @views_of_registers
+  // CHECK: scf.for
+  // CHECK: nv.wgmma_wait
+  // CHECK: nv.wgmma_wait
+  // CHECK: scf.yield
+  func.func @views_of_registers(%query: !stage, %key: !stage, %n: i32) -> !tile {
+    %zero = arith.constant dense<0.0> : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
+      %bits = nv.local_load %key : !stage -> !left
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %weights = arith.negf %bits : !left
+      %more = nv.wgmma %weights, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
+      %whole = nv.wgmma_wait %more : (!tile) -> !tile
+      scf.yield %whole : !tile
+    }
+    return %out : !tile
+  }
+
   // The left operand goes through a buffer that the next iteration writes again.
   // CHECK-LABEL: @overwritten_buffer
   // CHECK: scf.for

@@ -9,9 +9,10 @@
 //        later, completes them. The last MMAs of a body stay in flight, each of which
 //        1. adds to a carried accumulator that nothing else reads, and is issued after the first
 //           wait: so its accumulator is read by none before that wait;
-//        2. reads no registers that are overwritten before the first wait;
+//        2. reads no registers that are overwritten before the first wait, also as a view of others;
 //        3. reads from shared memory only what outlasts the iteration: stages that the loop releases
-//           once, by a count that it carries, and buffers from before the loop.
+//           once, by a count that it carries, and buffers from before the loop (InsertBarriers waits
+//           for it where the loop stores into one).
 //        The accumulators, left operands and results that are live until the first wait must fit
 //        into registers.
 //===------------------------------------------------------------------------------------===//

@@ -32,6 +32,7 @@ bool mayReleaseLater(nv::ReleaseOp release) {
 }
 
 void releaseLater(nv::ReleaseOp release, Operation *wait, Operation *last) {
+  assert(mayReleaseLater(release) && "its stage is not counted by its loop");
   auto loop = cast<scf::ForOp>(release->getParentOp());
   const BufferStage stage = stageOf(release.getBarrier());
   const int64_t depth = depthOf(stage.buffer);

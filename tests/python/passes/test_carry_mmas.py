@@ -131,3 +131,47 @@ def test_the_pass_changes_the_code(device):
         ]
         if device.arch == 90:
             assert kernels[0].asm["ptx"] != kernels[1].asm["ptx"]
+
+
+@triton.jit
+def views_kernel(
+    a_ptr, b_ptr, w_ptr, sum_ptr, acc_ptr, length,
+    SIZE: tl.constexpr, HOW: tl.constexpr,
+):  # fmt: skip
+    """Adds `w b` to what is carried, with `w` as bits of another type, or as what is always chosen."""
+    rows = tl.arange(0, SIZE)
+    own = rows[:, None] * SIZE + rows[None, :]
+    a = tl.load(a_ptr + own)
+    acc = tl.zeros([SIZE, SIZE], tl.float32)
+    for start in range(0, length, SIZE):
+        b = tl.load(b_ptr + start * SIZE + own)
+        w = tl.load(w_ptr + rows[:, None] * length + start + rows[None, :])
+        p = tl.dot(a, tl.trans(b)).to(b.dtype)
+        tl.atomic_add(sum_ptr + start * SIZE + own, tl.dot(tl.trans(p), a), sem="relaxed")
+        if HOW == "bitcast":
+            w = (w.to(tl.int16, bitcast=True) | 0).to(b.dtype, bitcast=True)
+        elif HOW == "where":
+            w = tl.where(rows[None, :] >= 0, w, 0.0)
+        elif HOW == "negated":
+            w = -(-w)
+        acc = tl.dot(w, b, acc)
+    tl.store(acc_ptr + own, acc)
+
+
+@pytest.mark.parametrize("how", ["plain", "bitcast", "where", "negated"])
+def test_left_operands_that_are_views(device, how):
+    """They are in registers that the next iteration loads into, before its first wait."""
+    size, length = 64, 256
+    a, b, w = (
+        random(shape, "fp16", seed) / 4
+        for seed, shape in enumerate(((size, size), (length, size), (size, length)))
+    )
+    sums = device.to(np.zeros((length, size), np.float32))
+    acc = device.output((size, size), "fp32")
+    views_kernel[(1,)](
+        *map(device.to, (a, b, w)), sums, acc.array, length, SIZE=size, HOW=how, num_warps=4,
+        num_stages=2, disabled_passes="occupancy-first",
+    )  # fmt: skip
+    a, b, w = (x.astype(np.float64) for x in (a, b, w))
+    np.testing.assert_allclose(acc.numpy(), w @ b, rtol=0, atol=1e-2)
+    np.testing.assert_allclose(device.numpy(sums), b @ a.T @ a, rtol=0, atol=5e-2)
