@@ -189,8 +189,12 @@ private:
 
   static double repeatsOf(nv::LocalLoadOp load) {
     double repeats = 1;
-    for (const auto &basis : layoutOf(load.getType()).reg())
-      repeats *= load.repeats(basis) ? 2 : 1;
+    if (const auto runs = load.getRuns())
+      for (const auto &basis : layoutOf(load.getType()).reg())
+        repeats *= llvm::all_of(llvm::zip_equal(basis, *runs),
+                                [](auto step) { return std::get<0>(step) < std::get<1>(step); })
+                       ? 2
+                       : 1;
     return repeats;
   }
 

@@ -30,8 +30,8 @@ struct RegisterBudget {
   int64_t launch(int64_t ctas) const {
     return machine.registersOfThread(InstructionSet::warpThreads * (warps + producerWarps), ctas);
   }
-  int64_t consumer(int64_t ctas) const {
-    const int64_t left = launch(ctas) * (warps + producerWarps) - producer * producerWarps;
+  int64_t consumer(int64_t ctas, int64_t ofProducer = producer) const {
+    const int64_t left = launch(ctas) * (warps + producerWarps) - ofProducer * producerWarps;
     const int64_t unit = machine.sm.registerUnit;
     return std::min(left / warps / unit * unit, machine.registers.maxOfConsumer);
   }

@@ -132,14 +132,20 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
     in global and in shared memory, and have the same mask value. With a `barrier` one warp copies, and each of its lanes arrives
     at the full barrier when its copies are complete; a second time, at once, if there is a mask: after it has stored zeros.
+    With `run` the elements of each aligned run of so many are equal, and the first one is copied, for loads that read no other
+    (`runs` of `nv.local_load`).
     - copy_async_c1: `buffer` has the shape of `ptr`.
     - copy_async_c2: `mask` has the shape and layout of `ptr`.
     - copy_async_c3: `vectorBytes` is 4, 8 or 16.
     - copy_async_c4: `barrier` is one pair of i64; `ptr` then has the layout of one warp.
     - copy_async_c5: copies of an `nv.producer`, and no others, have a `barrier`.
+    - copy_async_c6: `run` is a power of two, for a vector with a `barrier`.
   }];
   let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<RankedTensorOf<[I1]>>:$mask, Optional<I1>:$enable,
-                       Optional<Nv_BufferType>:$barrier, I32Attr:$vectorBytes);
+                       Optional<Nv_BufferType>:$barrier, I32Attr:$vectorBytes, OptionalAttr<I64Attr>:$run);
+  let builders = [OpBuilder<(ins "::mlir::Value":$ptr, "::mlir::Value":$buffer, "::mlir::Value":$mask, "::mlir::Value":$enable,
+                                 "::mlir::Value":$barrier, "uint32_t":$vectorBytes),
+                            [{ build($_builder, $_state, ptr, buffer, mask, enable, barrier, vectorBytes, IntegerAttr()); }]>];
   let extraClassDeclaration = [{
     /// How often the lanes of one that has a barrier arrive there.
     static int64_t arrivalsOf(bool isMasked);
@@ -169,7 +175,7 @@ def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
 def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
   let summary = "a buffer of one stage into registers, in the result's layout (ldmatrix where it fits)";
   let description = [{
-    Elements of an aligned block of so many along a dimension as `runs` has are equal, so that a thread loads one of them.
+    Elements of an aligned block of so many along a dimension as `runs` has are equal, so that the first one is loaded for all.
     - local_load_c1: `buffer` has one stage of the shape and element type of the result.
     - local_load_c2: `runs` has a power of two for each dimension.
   }];
@@ -177,10 +183,6 @@ def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
   let results = (outs AnyRankedTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer),
                             [{ build($_builder, $_state, type, buffer, nullptr); }]>];
-  let extraClassDeclaration = [{
-    /// Whether elements that are `step` apart are equal, where both are in a block from which it starts.
-    bool repeats(::llvm::ArrayRef<int32_t> step);
-  }];
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
 }

@@ -157,6 +157,10 @@ LogicalResult CopyAsyncOp::verify() {
   if (!getBarrier() != !(*this)->getParentOfType<ProducerOp>())
     return emitOpError("copy_async_c5: ")
            << (getBarrier() ? "consumers complete copies in groups" : "a producer needs a barrier");
+  if (auto run = getRun();
+      run && (!llvm::isPowerOf2_64(*run) || ptr.getRank() != 1 || !getBarrier()))
+    return emitOpError() << "copy_async_c6: " << ptr << " has runs of " << *run
+                         << (getBarrier() ? "" : " without a barrier");
   return verifyMask(*this, ptr, getMask(), "copy_async_c2");
 }
 
@@ -172,13 +176,6 @@ LogicalResult LocalLoadOp::verify() {
                !llvm::all_of(*runs, [](int64_t run) { return llvm::isPowerOf2_64(run); })))
     return emitOpError("local_load_c2: `runs` is no power of two for each dimension");
   return verifySelectStage(*this, getBuffer().getType(), getType(), "local_load_c1");
-}
-
-bool LocalLoadOp::repeats(ArrayRef<int32_t> step) {
-  const auto runs = getRuns();
-  return runs && llvm::all_of(llvm::zip_equal(step, *runs), [](const auto &along) {
-           return std::get<0>(along) < std::get<1>(along);
-         });
 }
 
 LogicalResult LocalStoreOp::verify() {

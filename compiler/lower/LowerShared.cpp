@@ -120,8 +120,9 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   // All copies first: ptxas makes a copy wait for a store before it.
   llvm::SmallVector<Piece> unfilled;
   const Values inside = l.inside(op.getPtr().getType());
+  const int64_t run = op.getRun().value_or(1);
   for (size_t i = 0; i < ptrs.size(); i += width) {
-    if (i & replicas || !offsets[i])
+    if (i & replicas || !offsets[i] || layout.apply(static_cast<int>(i), 0, 0).front() % run != 0)
       continue;
     const Piece piece{l.sharedAddress(offsets[i]), addresses[i / width],
                       masks.empty() ? nullptr : masks[i], l.masked(enable, inside[i]), bytes};
@@ -142,15 +143,26 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
 
 //===- registers from shared memory ----------------------------------------------------===//
 
-/// Loads the registers of a thread that differ, each once.
+/// The bases of where runs begin.
+LinearLayout::Bases startsOfRuns(nv::LocalLoadOp op, LinearLayout::Bases bases) {
+  for (LinearLayout::Coord &basis : bases)
+    for (auto [along, run] : llvm::zip_equal(basis, *op.getRuns()))
+      along &= ~static_cast<int32_t>(run - 1);
+  return bases;
+}
+
+/// Loads the registers of a thread that differ, each once, and of a run of equal elements the first.
 Values loadRuns(Lowering &l, nv::LocalLoadOp op, const LinearLayout &layout, ValueList inside) {
+  if (!op.getRuns())
+    return loadTile(l, l.scalar(op.getBuffer()), sharedLayoutOf(op.getBuffer().getType()), layout,
+                    l.type(elementTypeOf(op.getType())), inside);
   LinearLayout::Bases differing;
   unsigned kept = 0; // bits of the number of a register that such a basis belongs to
-  for (auto [bit, basis] : llvm::enumerate(layout.reg()))
-    if (!op.repeats(basis))
+  for (auto [bit, basis] : llvm::enumerate(startsOfRuns(op, layout.reg())))
+    if (llvm::any_of(basis, [](int32_t along) { return along != 0; }))
       differing.push_back(basis), kept |= 1U << bit;
-  const LinearLayout few(layout.shape(), differing, layout.lane(), layout.warp(),
-                         layout.numWarps());
+  const LinearLayout few(layout.shape(), differing, startsOfRuns(op, layout.lane()),
+                         startsOfRuns(op, layout.warp()), layout.numWarps());
   Values insideFew;
   for (auto [reg, isInside] : llvm::enumerate(inside))
     if ((reg & ~kept) == 0)

@@ -44,6 +44,7 @@ struct RegisterThresholds {
   int64_t usesOfSpilled = 4;  ///< uses; a value with more is a scalar of a row and is not spilled
   int64_t reloadDistance = 4; ///< uses between a reload and the use that it is for
   int64_t addressesOfProducer = 8; ///< of a lane that copies a vector: two registers each
+  int64_t ofCopyingProducer = 40;  ///< where consumers can do without these
 };
 
 /// CTAs per SM, if nothing else is said.

@@ -171,6 +171,22 @@ func.func @copy_of_a_producer_in_a_group(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.
 }
 
 // -----
+func.func @copy_of_odd_runs(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  nv.producer {
+    // expected-error @below {{copy_async_c6: 'tensor<64x!tile.ptr<f32>>' has runs of 12}}
+    nv.copy_async %p, %b on %full : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>> {run = 12 : i64, vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  }
+  return
+}
+
+// -----
+func.func @copy_of_runs_in_a_group(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c6: 'tensor<64x!tile.ptr<f32>>' has runs of 16 without a barrier}}
+  nv.copy_async %p, %b {run = 16 : i64, vectorBytes = 4 : i32} : tensor<64x!tile.ptr<f32>>, !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
 func.func @producer_of_both_kinds(%p: tensor<64x!tile.ptr<f32>>, %b: !nv.buffer<1 x [64] x f32, #nv.swizzle<[0], 0>>, %full: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>, %map: !nv.tensor_map, %x: i32) {
   // expected-error @below {{producer_c3: it copies by cp.async, and has operations of one thread}}
   nv.producer {

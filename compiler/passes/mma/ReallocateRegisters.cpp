@@ -6,10 +6,12 @@
 // How:   a consumer thread needs the accumulators, the left operands and the carried tiles of its
 //        largest loop, and some for addresses. The largest number of CTAs per SM is chosen whose
 //        registers and shared memory suffice. For one CTA it is enough that the tiles that are live
-//        at once fit.
+//        at once fit. A producer whose warps copy vectors keeps more than others where consumers
+//        can do without these: its warps compute addresses, and a slow one holds the consumers up.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/LiveRegisters.h"
 #include "analysis/RegisterBudget.h"
+#include "ir/FindOps.h"
 #include "ir/Launch.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -22,6 +24,22 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 
 namespace {
+/// Whether warps of a producer compute addresses of what they copy.
+bool copiesVectors(ModuleOp module) {
+  return findOp(module, [](Operation *op) {
+    return isa<nv::CopyAsyncOp>(op) && op->getParentOfType<nv::ProducerOp>();
+  });
+}
+
+/// The most registers of a producer that consumers can do without, if they need `needed`.
+int64_t mostOfProducer(const RegisterBudget &budget, int64_t ctas, int64_t needed) {
+  int64_t most = budget.machine.registers.ofCopyingProducer;
+  while (most > budget.producer && budget.consumer(ctas, most) < budget.consumer(ctas) &&
+         budget.consumer(ctas, most) < needed)
+    most -= budget.machine.sm.registerUnit;
+  return std::max(most, budget.producer);
+}
+
 struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegistersPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -60,9 +78,10 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
       ctas = 1;
     if (ctas == 0 || std::min(needed, budget.consumer(ctas)) <= budget.launch(ctas))
       return;
-    launch.registers = {static_cast<int32_t>(budget.launch(ctas)),
-                        static_cast<int32_t>(budget.producer),
-                        static_cast<int32_t>(budget.consumer(ctas))};
+    const int64_t producer =
+        copiesVectors(module) ? mostOfProducer(budget, ctas, needed) : RegisterBudget::producer;
+    launch.registers = {static_cast<int32_t>(budget.launch(ctas)), static_cast<int32_t>(producer),
+                        static_cast<int32_t>(budget.consumer(ctas, producer))};
     launch.producerWarps = budget.producerWarps;
     launch.storeOn(module);
   }

@@ -124,7 +124,7 @@ private:
         auto zeros = nv::CopyAsyncOp::create(builder, load.load.getLoc(), nullPointers(load.load),
                                              stageOf(load, Numbers(builder, loc).of(stage)),
                                              load.load.getMask(), Value(), Value(),
-                                             load.channel.getVectorBytesAttr());
+                                             load.channel.getVectorBytesAttr(), IntegerAttr());
         zeros->setAttr(names::onlyZeros, builder.getUnitAttr());
         zeros->setAttr(names::afterPrologue, builder.getUnitAttr());
       }
@@ -192,9 +192,9 @@ private:
         op.moveBefore(wait);
     builder.setInsertionPoint(wait);
     for (ChannelLoad load : loads) {
-      auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(), load.load.getPtr(),
-                                          stageOf(load, carried), load.load.getMask(), Value(),
-                                          Value(), load.channel.getVectorBytesAttr());
+      auto copy = nv::CopyAsyncOp::create(
+          builder, load.load.getLoc(), load.load.getPtr(), stageOf(load, carried),
+          load.load.getMask(), Value(), Value(), load.channel.getVectorBytesAttr(), IntegerAttr());
       if (keepsZeros(load))
         copy->setAttr(names::keepsZeros, builder.getUnitAttr());
       copies.insert_range(ArrayRef<Operation *>{copy, copy.getBuffer().getDefiningOp()});

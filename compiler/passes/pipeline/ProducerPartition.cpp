@@ -65,13 +65,22 @@ private:
     return mapping.lookupOrDefault(value);
   }
 
+  /// Elements in a row that are equal in what this partition copies, a vector: its lanes hold whole
+  /// runs, of which they copy the first.
+  int64_t run() const {
+    for (Operation *op : partition.ops)
+      if (auto copy = dyn_cast<nv::CopyAsyncOp>(op); copy && copy.getRun())
+        return *copy.getRun();
+    return 1;
+  }
+
   /// The type of `value` in the producer. One warp has all elements of a vector.
-  static Type typeOf(Value value) {
+  Type typeOf(Value value) const {
     auto tile = dyn_cast<RankedTensorType>(value.getType());
     if (!tile)
       return value.getType();
-    return withLayout(
-        tile, LinearLayout::blocked(tile.getShape(), {1}, {InstructionSet::warpThreads}, {1}, {0}));
+    return withLayout(tile, LinearLayout::blocked(tile.getShape(), {run()},
+                                                  {InstructionSet::warpThreads}, {1}, {0}));
   }
 
   void cloneOp(Operation &op) {

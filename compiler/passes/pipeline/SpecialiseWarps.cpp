@@ -393,13 +393,25 @@ private:
     release(specialisable, loads, last, barrier);
   }
 
+  /// How many elements in a row are equal for all that reads `alloc`, a vector; null if it is one.
+  IntegerAttr runOfReads(nv::AllocOp alloc) {
+    int64_t run = alloc.getType().getShape().front();
+    for (Operation *user : alloc->getUsers())
+      if (auto read = dyn_cast<nv::LocalLoadOp>(user))
+        run = std::min(run, read.getRuns() ? read.getRuns()->front() : 1);
+      else if (!isa<nv::LocalStoreOp, nv::DeallocOp>(user))
+        run = 1;
+    return run > 1 ? b.getI64IntegerAttr(run) : IntegerAttr();
+  }
+
   void copyInto(ProducerLoad &load, Value stage, ValueRange coordinates, Value barrier) {
     LoadOp source = load.staged.load;
     if (load.access)
       markProducer(nv::TmaLoadOp::create(b, loc, load.map, coordinates, stage, barrier));
     else
-      markProducer(nv::CopyAsyncOp::create(b, source.getLoc(), source.getPtr(), stage,
-                                           source.getMask(), Value(), barrier, load.bytes),
+      markProducer(nv::CopyAsyncOp::create(
+                       b, source.getLoc(), source.getPtr(), stage, source.getMask(), Value(),
+                       barrier, b.getI32IntegerAttr(load.bytes), runOfReads(load.staged.alloc)),
                    load.warp);
     for (Operation *user : llvm::make_early_inc_range(load.staged.alloc->getUsers()))
       if (isa<nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
