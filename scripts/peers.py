@@ -74,6 +74,7 @@ def tensor_cores():
             "tensor-cores-2026-11-29-night.json",
             "tensor-cores-2026-11-29-late.json",
             "tensor-cores-2026-11-30.json",
+            "tensor-cores-2026-11-30-morning.json",
         )
         for row in read(name)["rows"]
     }
@@ -135,7 +136,8 @@ WORKLOADS = [
     ("attention forward", "attention forward", "pantile", None, None, "triton"),
     ("the same, d=64", "attention forward, tutorial 06", "pantile", "torch", "torch", "triton"),
     ("the same, d=128", "other types: attention forward", "pantile", "cuDNN", "library", "triton"),
-    ("attention backward", "attention backward", "pantile", "cuDNN", "cuDNN", "triton"),
+    ("attention backward", "attention backward, sums", "pantile", "cuDNN", "cuDNN", "triton"),
+    ("the same, seven dots", "attention backward", "pantile", "cuDNN", "cuDNN", "triton"),
     ("bandwidth-bound", "streaming", "pantile", "torch", "torch", "triton"),
     ("the same, against a copy", "streaming", "pantile", "copy", "copy", None),
     ("tutorials 01, 02, 04, 05, 07", "tutorials", "ours", "torch", "torch", "same"),
