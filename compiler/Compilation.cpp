@@ -63,17 +63,16 @@ std::string notableLines(llvm::StringRef log) {
 }
 
 /// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
-const std::vector<std::string> overlappingPasses[] = {{"nv-overlap-dots", "nv-overlap-iterations",
-                                                       "nv-overlap-results", "nv-carry-mmas",
-                                                       "carried-accumulators"},
-                                                      {"nv-defer-waits"}};
+using Names = std::vector<std::string>;
+const Names overlappingPasses[] = {{"nv-overlap-dots", "nv-overlap-iterations",
+                                    "nv-overlap-results", "nv-carry-mmas", "carried-accumulators"},
+                                   {"nv-defer-waits"}};
 
 /// The first of these that `options` do not all leave out.
-const std::vector<std::string> *nextOverlap(const Options &options) {
+const Names *nextOverlap(const Options &options) {
   auto isLeftOut = [&](const std::string &pass) { return options.disabledPasses.contains(pass); };
-  return llvm::find_if(overlappingPasses, [&](const std::vector<std::string> &passes) {
-    return !llvm::all_of(passes, isLeftOut);
-  });
+  return llvm::find_if(overlappingPasses,
+                       [&](const Names &passes) { return !llvm::all_of(passes, isLeftOut); });
 }
 
 /// Names the time between two calls after the pass that ran in between.
@@ -140,7 +139,7 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
 /// Serialised MMAs are slower than MMAs that never overlap other work, so the kernel is compiled
 /// again without passes that make them overlap. Where that does not help, the first code stays.
 bool Compilation::retryWithLessOverlap() {
-  const std::vector<std::string> *passes = nextOverlap(options);
+  const Names *passes = nextOverlap(options);
   if (passes == std::end(overlappingPasses))
     return false;
   Options plain = options;
