@@ -3,6 +3,7 @@
 #include "analysis/ProducerStart.h"
 #include "ir/Tile.h"
 #include "layout/F2.h"
+#include "layout/HalfExchange.h"
 #include "layout/MatrixAccess.h"
 #include "layout/WarpBoxes.h"
 #include "layout/WarpConversion.h"
@@ -140,6 +141,10 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
       (plan->numShuffles() <= limits.shuffles ||
        (plan->regChoices.size() == 1 && plan->numShuffles() <= limits.shufflesInPlace)))
     return ConversionKind::Shuffles;
+  // One shuffle for each word, next to two stores of a half: matrix instructions store 16-bit
+  // elements alone.
+  if (bits == 8 && halfExchange(from, to, bits))
+    return ConversionKind::HalfShuffles;
   return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
 }
 
@@ -147,6 +152,7 @@ int64_t pantile::conversionBytes(const LinearLayout &from, const LinearLayout &t
   switch (conversionKind(from, to, bits)) {
   case ConversionKind::Registers:
   case ConversionKind::Shuffles:
+  case ConversionKind::HalfShuffles:
     return 0;
   case ConversionKind::WarpShared:
     return to.numWarps() * warpConversion(from, to, bits)->bytesOfWarp();

@@ -21,9 +21,10 @@ class ExtractSliceOp;
 class GatherOp;
 class InsertSliceOp;
 
-/// How a layout conversion moves data: between registers of a thread, inside a warp by shuffles or
-/// through shared memory of that warp, or between warps through shared memory.
-enum class ConversionKind { Registers, Shuffles, WarpShared, Shared };
+/// How a layout conversion moves data: between registers of a thread, inside a warp by shuffles of
+/// elements, of halves of words (HalfExchange.h) or through shared memory of that warp, or between
+/// warps through shared memory.
+enum class ConversionKind { Registers, Shuffles, HalfShuffles, WarpShared, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 /// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`, or
 /// along another one if the store and the load then take so much fewer cycles (`turnedScratch`).

@@ -1,9 +1,10 @@
 //===- LowerConvert.cpp - layout conversions -------------------------------------------------===//
 // How:   conversionKind (analysis/Scratch.h) decides, as it does for the allocation: renumbered
-//        registers, shuffles within warps, or a store to and a load from swizzled shared memory,
-//        synchronised over all warps or within each warp.
+//        registers, shuffles within warps, of elements or of halves of words, or a store to and a load
+//        from swizzled shared memory, synchronised over all warps or within each warp.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "layout/HalfExchange.h"
 #include "layout/WarpConversion.h"
 #include "lower/Matrices.h"
 
@@ -30,6 +31,40 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
                    : candidate;
     }
     result.push_back(chosen);
+  }
+  return result;
+}
+
+/// Converts two words at a time: each round sends a half of each, and takes a half of each.
+Values convertByHalves(Lowering &l, ValueList values, const HalfExchange &plan, llvm::Type *element,
+                       unsigned bits) {
+  constexpr int64_t low = 0x5410, high = 0x7632, swapped = 0x4444; // selectors of prmt
+  auto onBit = [&](int bit, int64_t value) {
+    SmallVector<int64_t> ofLane(plan.laneBits.size(), 0);
+    ofLane[bit] = value;
+    return l.linear(ofLane, {});
+  };
+  auto permute = [&](llvm::Value *a, llvm::Value *b, llvm::Value *selector, int64_t flip) {
+    return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_prmt,
+                               {a, b, l.b.CreateXor(selector, l.b.getInt32(flip))});
+  };
+  SmallVector<int64_t> ofLane(plan.laneBits.size(), 0);
+  for (auto [from, to] : llvm::enumerate(plan.laneBits))
+    ofLane[to] ^= int64_t(1) << from;
+  llvm::Value *source = l.linear(ofLane, {}), *sends = onBit(plan.sendingHalf, low ^ high),
+              *takes = onBit(plan.takingHalf, swapped);
+  Values result(values.size(), nullptr);
+  for (const HalfExchange::Words &words : plan.words) {
+    const Values own = l.pack(pick(values, words.from), bits);
+    llvm::Value *taken[2];
+    for (int round : {0, 1})
+      taken[round] = l.shuffleFrom(permute(own[0], own[1], sends, round ? high : low),
+                                   l.b.CreateXor(source, l.b.getInt32(round << plan.sendingHalf)));
+    const Values both = l.unpack(
+        {permute(taken[0], taken[1], takes, low), permute(taken[0], taken[1], takes, high)},
+        element, bits, static_cast<int>(words.to.size()));
+    for (auto [reg, value] : llvm::zip_equal(words.to, both))
+      result[reg] = value;
   }
   return result;
 }
@@ -65,6 +100,10 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
     return success();
   case ConversionKind::Shuffles:
     l.set(op.getResult(), convertByShuffles(l, values, *from.shufflePlan(to)));
+    return success();
+  case ConversionKind::HalfShuffles:
+    l.set(op.getResult(),
+          convertByHalves(l, values, *halfExchange(from, to, bits), l.type(element), bits));
     return success();
   case ConversionKind::WarpShared:
   case ConversionKind::Shared:

@@ -207,9 +207,16 @@ def test_values_among_keys(device):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    "blocks, transposed", [((64, 64), True), ((128, 64), True), ((64, 128), False)]
+    "blocks, transposed, warps, stages",
+    [
+        ((64, 64), True, 4, 2),
+        ((128, 64), True, 4, 2),
+        ((64, 128), False, 4, 2),
+        ((64, 128), True, 4, 3),
+        ((128, 128), True, 8, 2),
+    ],
 )
-def test_fp8(device, blocks, transposed, causal):
+def test_fp8(device, blocks, transposed, warps, stages, causal):
     """Attention over fp8 agrees with float64 as far as fp8 reaches, with values in both orders."""
     z, h, n, width = (2, 4, 1024, 64) if device.on_gpu else (1, 2, 256, 64)
     q = random((z, h, n, width), "fp8e4nv", 6)
@@ -221,6 +228,6 @@ def test_fp8(device, blocks, transposed, causal):
     shape = (width, 0, width, causal)
     launch(
         device, (device.to(q), device.to(k), d_v), shape, blocks, out.array,
-        num_warps=4, num_stages=2,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     check(out.numpy(), q, k, v, width**-0.5, causal, device.on_gpu)

@@ -6,6 +6,13 @@
 // RUN: pantile-lower --ptx --no-line-info %t/convert_shuffled_registers.mlir | FileCheck %s --check-prefix=CONVERT-SHUFFLED-REGISTERS
 // RUN: pantile-lower --ptx --no-line-info %t/convert_transposed_f16.mlir | FileCheck %s --check-prefix=CONVERT-TRANSPOSED-F16
 // RUN: pantile-lower --ptx --no-line-info %t/convert_in_warps.mlir | FileCheck %s --check-prefix=IN-WARPS
+// RUN: pantile-lower --ptx --no-line-info %t/convert_halves.mlir | FileCheck %s --check-prefix=HALVES
+
+// The accumulator of an MMA becomes the left operand of one of 8-bit elements: a shuffle for each word.
+// HALVES-COUNT-4: shfl.sync.idx.b32
+// HALVES-NOT: shfl.sync
+// HALVES-NOT: st.shared
+// HALVES-NOT: bar
 
 // CONVERT-SHUFFLED-LANES-COUNT-8: shfl.sync.idx.b32
 // CONVERT-SHUFFLED-LANES-NOT: st.shared
@@ -134,6 +141,27 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %tile = tile.splat %value : tensor<64x128xf16, #l1>
     %moved = tile.convert_layout %tile {nv.scratch = 0 : i32} : tensor<64x128xf16, #l1> -> tensor<64x128xf16, #l2>
     tile.store %ptr, %moved : tensor<64x128x!tile.ptr<f16>, #l2>, tensor<64x128xf16, #l2>
+    return
+  }
+}
+//--- convert_halves.mlir
+#l0 = #tile.layout<[2048], reg = [[1], [256], [8], [16]], lane = [[2], [4], [32], [64], [128]], warp = [[512], [1024]]>
+#l1 = #tile.layout<[64, 32], reg = [[0, 1], [8, 0], [0, 8], [0, 16]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#l2 = #tile.layout<[64, 32], reg = [[0, 1], [0, 2], [8, 0], [0, 16]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#l3 = #tile.layout<[2048], reg = [[1], [2], [256], [16]], lane = [[4], [8], [32], [64], [128]], warp = [[512], [1024]]>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @convert_halves(%x: !tile.ptr<i8> {tile.divisibility = 16 : i32}, %y: !tile.ptr<i8> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %v1 = tile.arange 0, 2048 : tensor<2048xi32, #l0>
+    %v2 = tile.splat %x : tensor<2048x!tile.ptr<i8>, #l0>
+    %v3 = tile.addptr %v2, %v1 : tensor<2048x!tile.ptr<i8>, #l0>, tensor<2048xi32, #l0>
+    %v4 = tile.load %v3 : tensor<2048x!tile.ptr<i8>, #l0> -> tensor<2048xi8, #l0>
+    %v5 = tile.reshape %v4 : tensor<2048xi8, #l0> -> tensor<64x32xi8, #l1>
+    %v6 = tile.convert_layout %v5 : tensor<64x32xi8, #l1> -> tensor<64x32xi8, #l2>
+    %v7 = tile.arange 0, 2048 : tensor<2048xi32, #l3>
+    %v8 = tile.splat %y : tensor<2048x!tile.ptr<i8>, #l3>
+    %v9 = tile.addptr %v8, %v7 : tensor<2048x!tile.ptr<i8>, #l3>, tensor<2048xi32, #l3>
+    %v10 = tile.reshape %v6 : tensor<64x32xi8, #l2> -> tensor<2048xi8, #l3>
+    tile.store %v9, %v10 : tensor<2048x!tile.ptr<i8>, #l3>, tensor<2048xi8, #l3>
     return
   }
 }

@@ -29,4 +29,25 @@ module attributes {tile.num_warps = 4 : i32, tile.num_stages = 3 : i32, tile.tar
     %sum = tile.dot %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !loaded, !tile
     return %sum : !tile
   }
+
+  // Lanes exchange the two elements that they have of an accumulator for the four that wgmma reads.
+  // CHECK-LABEL: @left_exchanged
+  // CHECK: %[[LEFT:.*]] = tile.convert_layout %arg0
+  // CHECK-COUNT-1: nv.local_store
+  // CHECK-NOT: nv.local_store
+  // CHECK: nv.wgmma %[[LEFT]], %{{.*}} : tensor
+  func.func @left_exchanged(%a: tensor<64x64xi8, #acc>, %b: tensor<64x64xi8, #load>, %acc: tensor<64x64xi32, #acc>) -> tensor<64x64xi32, #acc> {
+    %sum = tile.dot %a, %b, %acc mma<wgmma, 64 x 64 x 32, warps = 4 x 1> : tensor<64x64xi8, #acc>, tensor<64x64xi8, #load>, tensor<64x64xi32, #acc>
+    return %sum : tensor<64x64xi32, #acc>
+  }
+
+  // Bytes in the threads of no accumulator would go through shared memory either way.
+  // CHECK-LABEL: @left_bytes_elsewhere
+  // CHECK-NOT: tile.convert_layout
+  // CHECK-COUNT-2: nv.local_store
+  // CHECK: nv.wgmma %{{[^:]*}} : !nv.buffer
+  func.func @left_bytes_elsewhere(%a: tensor<64x64xi8, #load>, %b: tensor<64x64xi8, #load>, %acc: tensor<64x64xi32, #acc>) -> tensor<64x64xi32, #acc> {
+    %sum = tile.dot %a, %b, %acc mma<wgmma, 64 x 64 x 32, warps = 4 x 1> : tensor<64x64xi8, #load>, tensor<64x64xi8, #load>, tensor<64x64xi32, #acc>
+    return %sum : tensor<64x64xi32, #acc>
+  }
 }

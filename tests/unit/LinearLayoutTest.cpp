@@ -1,5 +1,6 @@
 //===- LinearLayoutTest.cpp - fragments against the manual, algebra by brute force ===//
 #include "layout/LinearLayout.h"
+#include "layout/HalfExchange.h"
 
 #include <gtest/gtest.h>
 
@@ -394,6 +395,49 @@ TEST(LinearLayout, ShufflePlansBringEveryElement) {
     }
   }
   EXPECT_EQ(plans, 200);
+}
+
+/// The element that lane `lane` has for register `reg` of `to` after both rounds of an exchange.
+int64_t exchangedElement(const LinearLayout &from, const HalfExchange &plan, int lane,
+                         const HalfExchange::Words &words, int at, int perHalf) {
+  const int word = at / (2 * perHalf), half = at / perHalf % 2;
+  const int round = half ^ (lane >> plan.takingHalf & 1);
+  int source = 0;
+  for (auto [sends, takes] : llvm::enumerate(plan.laneBits))
+    source |= (lane >> takes & 1) << sends;
+  source ^= round << plan.sendingHalf;
+  const int sent = round ^ (source >> plan.sendingHalf & 1);
+  return from.applyFlat(words.from[(2 * word + sent) * perHalf + at % perHalf], source, 0);
+}
+
+TEST(LinearLayout, HalvesOfWordsReachTheLeftOperandOf8BitElements) {
+  for (LinearLayout::Shape shape : {LinearLayout::Shape{64, 32}, {64, 128}, {128, 64}, {192, 64}}) {
+    const auto from = LinearLayout::wgmmaAccumulator(shape, {shape[0] / 16, 1}, shape[1]);
+    const auto to = LinearLayout::mmaOperandA(shape, {shape[0] / 16, 1}, 8);
+    const auto plan = halfExchange(from, to, 8);
+    ASSERT_TRUE(plan) << from.str() << " to " << to.str();
+    std::vector<int> times(to.numRegs());
+    for (const HalfExchange::Words &words : plan->words)
+      for (int at = 0; at < 8; ++at) {
+        ++times[words.to[at]];
+        for (int lane = 0; lane < 32; ++lane)
+          ASSERT_EQ(exchangedElement(from, *plan, lane, words, at, 2),
+                    to.applyFlat(words.to[at], lane, 0));
+      }
+    EXPECT_TRUE(llvm::all_of(times, [](int count) { return count == 1; }));
+  }
+}
+
+TEST(LinearLayout, HalvesOfWordsAreExchangedOnlyBetweenTwoLanes) {
+  const LinearLayout::Shape shape{64, 64};
+  const auto accumulator = LinearLayout::wgmmaAccumulator(shape, {4, 1}, 64);
+  EXPECT_FALSE(halfExchange(accumulator, accumulator, 8)) << "nothing to exchange";
+  EXPECT_FALSE(halfExchange(accumulator, LinearLayout::mmaOperandA(shape, {4, 1}, 16), 8));
+  EXPECT_FALSE(halfExchange(accumulator, LinearLayout::mmaOperandA(shape, {4, 2}, 8), 8))
+      << "other warps";
+  EXPECT_FALSE(
+      halfExchange(accumulator, LinearLayout::blocked(shape, {1, 16}, {8, 4}, {4, 1}, {1, 0}), 8))
+      << "four lanes have a part of each word";
 }
 
 TEST(LinearLayout, AReplicatedSliceReachesAnotherLaneByShuffle) {

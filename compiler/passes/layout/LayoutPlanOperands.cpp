@@ -159,6 +159,8 @@ int64_t LayoutPlan::cyclesBefore(DotOp dot, unsigned index, const Computation &f
     return cycles;
   if (kind == ConversionKind::Shuffles)
     return cycles + from.shufflePlan(to)->numShuffles();
+  if (kind == ConversionKind::HalfShuffles)
+    return cycles + from.numRegs() * bits / 32;
   const SharedLayout scratch = conversionScratch(from, to, bits);
   return cycles + sharedCycles(from, scratch) + sharedCycles(to, scratch);
 }

@@ -1,7 +1,8 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
 // Needs: layouts; every dot has `mma`.
 // Gives: 1. A wgmma dot is `nv.wgmma` on buffers, followed by its wait. Its left operand stays in
-//           registers if it is computed there in the layout of the instruction.
+//           registers if it is computed there in the layout of the instruction, or lanes can
+//           exchange it.
 //        2. A scalar dot is `nv.fma` on buffers.
 //        3. An operand of mma.sync goes through a buffer in two cases. Either it is loaded: the
 //           load can then become an asynchronous copy, or does not stall the next load. Or its
@@ -22,6 +23,7 @@
 //           two buffers: the load goes to the first one, and threads move it to the second one,
 //           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
 #include "ir/AsyncMma.h"
 #include "ir/FindOps.h"
@@ -169,16 +171,30 @@ bool isViewedAlone(Value tile) {
   return true;
 }
 
+/// The left operand of 8-bit elements, if lanes can exchange what wgmma reads from registers: a
+/// thread reads four elements along K, and has two of an accumulator.
+Value exchanged(DotOp dot, OperandSource source) {
+  const RankedTensorType tile = dot.getLhs().getType();
+  const LinearLayout wanted = layoutOfLeft(dot);
+  const ConversionKind kind = conversionKind(layoutOf(source.value.getType()), wanted, 8);
+  if (source.transposed || kind == ConversionKind::WarpShared || kind == ConversionKind::Shared)
+    return {};
+  OpBuilder builder(dot);
+  return ConvertLayoutOp::create(builder, dot.getLoc(), withLayout(tile, wanted), source.value);
+}
+
 /// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such
-/// as that of another MMA's accumulator. A tile that is loaded from memory goes through a buffer
-/// instead and takes no registers. So does a loop-invariant one: ptxas 13.0 overwrites its
-/// registers.
+/// as that of another MMA's accumulator, or their lanes can exchange it. A tile that is loaded from
+/// memory goes through a buffer instead and takes no registers. So does a loop-invariant one: ptxas
+/// 13.0 overwrites its registers.
 Value inRegisters(DotOp dot) {
   Value left = dot.getLhs();
   const OperandSource source = sourceOf(left);
-  if (storageBits(elementTypeOf(left.getType())) != 16 || source.value.getDefiningOp<LoadOp>() ||
-      outermostUser(dot, source.value) != dot)
+  const unsigned bits = storageBits(elementTypeOf(left.getType()));
+  if (bits > 16 || source.value.getDefiningOp<LoadOp>() || outermostUser(dot, source.value) != dot)
     return {};
+  if (bits == 8)
+    return exchanged(dot, source);
   const LinearLayout wanted = layoutOfLeft(dot);
   if (!source.transposed && layoutOf(source.value.getType()) == wanted)
     return source.value;

@@ -306,10 +306,11 @@ class PagedDecode(Row):
 
 
 class LatentDecode(Row):
-    """Decode of multi-head latent attention: 128 heads share rows of 512 + 64; two launches."""
+    """Decode of multi-head latent attention: the heads share rows of 512 + 64; two launches."""
 
     def __init__(self, batch, length, heads=128):
-        super().__init__(f"MLA decode, {batch} sequences of {length}")
+        few = "" if heads == 128 else f", {heads} heads"
+        super().__init__(f"MLA decode, {batch} sequences of {length}{few}")
         self.batch, self.length, self.heads, self.page = batch, length, heads, 64
         self.bytes = 2 * batch * length * 576
         self.math = 2 * batch * heads * length * (576 + 512)
@@ -321,6 +322,8 @@ class LatentDecode(Row):
                 (64, 64, 8, 1),
                 (64, 32, 8, 2),
                 (16, 32, 4, 2),
+                (16, 64, 4, 2),
+                (16, 32, 4, 4),
             )
             for splits in (most // 4, most)
         ]
@@ -382,4 +385,6 @@ ROWS = [
     LatentDecode(1, 65536),
     LatentDecode(16, 16384),
     LatentDecode(64, 4096),
+    LatentDecode(16, 16384, heads=16),
+    LatentDecode(64, 4096, heads=16),
 ]
