@@ -123,16 +123,17 @@ def layer_norm_walks_kernel(
 @triton.jit
 def layer_norm_dx_kernel(
     dx_ptr, dy_ptr, dw_ptr, db_ptr, x_ptr, w_ptr, mean_ptr, rstd_ptr, stride, rows, n,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """dx of every so many rows, and the program's share of dw and db, kept in registers."""
+    """dx of every so many rows, and the program's share of dw and db, kept in registers. With AHEAD the
+    next row is loaded before this one is stored: no argument is another one's memory."""
     program = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < n
     w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     dw = tl.zeros([BLOCK], dtype=tl.float32)
     db = tl.zeros([BLOCK], dtype=tl.float32)
-    for row in range(program, rows, tl.num_programs(0)):
+    for row in tl.range(program, rows, tl.num_programs(0), num_stages=2 if AHEAD else None):
         x = tl.load(x_ptr + row * stride + cols, mask=mask, other=0.0).to(tl.float32)
         dy = tl.load(dy_ptr + row * stride + cols, mask=mask, other=0.0).to(tl.float32)
         mean = tl.load(mean_ptr + row)
