@@ -139,9 +139,10 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   let summary = "Keep an operand that several MMAs or loops read in one buffer";
   let description = [{
-    A load that several MMAs of a loop read; or the queries of causal attention, whose first loop visits the tiles left of the diagonal, and whose
-    second those on it. Without it each MMA stores the load into a buffer of its own, which is not prefetched, and the queries are held in
-    registers over the first loop, and stored once more.
+    A tile that several MMAs read, loaded or computed, such as the corrected values of a delta rule, which each part of the state adds; or the queries
+    of causal attention, whose first loop visits the tiles left of the diagonal, and whose second those on it. Without it each MMA stores the
+    tile into a buffer of its own: a load is not prefetched, a computed tile is stored after the MMA before is complete, and the queries are
+    held in registers over the first loop, and stored once more.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -1,7 +1,9 @@
-// An operand that two loops read stays in one buffer, and so does a load that two MMAs of a loop read.
+// An operand that two loops read stays in one buffer, and so does what two MMAs of a loop read, loaded or computed.
 // RUN: pantile-opt %s -nv-share-operands | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+#across = #tile.layout<[64, 64], reg = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 32]]>
+!narrow = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 64>>
 !turned = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[0, 1], 128>>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
@@ -98,6 +100,179 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
       nv.fence_async
       %second = nv.wgmma %left, %transposed, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !turned, !tile
       %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // A computed tile is stored once, too.
+  // CHECK-LABEL: @computed
+  // CHECK: scf.for
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %{{.*}}, %[[X]]
+  // CHECK-NOT: nv.local_store
+  // CHECK: nv.wgmma %{{.*}}, %[[X]]
+  // CHECK-NOT: nv.dealloc
+  // CHECK: nv.wgmma %{{.*}}, %[[X]]
+  // CHECK: nv.dealloc %[[X]]
+  // CHECK-NOT: nv.dealloc
+  func.func @computed(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      nv.fence_async
+      %second = nv.wgmma %left, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // Another swizzle has other bytes.
+  // CHECK-LABEL: @another_type
+  // CHECK-COUNT-2: nv.local_store %{{.*}}
+  // CHECK-NOT: nv.local_store
+  func.func @another_type(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %again = nv.alloc : !narrow
+      nv.local_store %tile, %again : !left, !narrow
+      nv.fence_async
+      %second = nv.wgmma %left, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !narrow, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !narrow
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // Another buffer has the place of the first between the two.
+  // CHECK-LABEL: @another_buffer_in_between
+  // CHECK-COUNT-3: nv.local_store %{{.*}}
+  func.func @another_buffer_in_between(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %more = nv.alloc : !stage
+      nv.local_store %other, %more : !left, !stage
+      nv.dealloc %more : !stage
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      nv.fence_async
+      %second = nv.wgmma %left, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // A buffer next to the second is there anyway.
+  // CHECK-LABEL: @another_operand_in_between
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %{{.*}}, %[[X]]
+  // CHECK: %[[Y:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %{{.*}}, %[[Y]]
+  // CHECK-NOT: nv.local_store
+  // CHECK: nv.wgmma %[[Y]], %[[X]]
+  func.func @another_operand_in_between(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %more = nv.alloc : !stage
+      nv.local_store %other, %more : !left, !stage
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      nv.fence_async
+      %second = nv.wgmma %more, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      nv.dealloc %more : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // So has the scratch of a conversion.
+  // CHECK-LABEL: @scratch_in_between
+  // CHECK-COUNT-2: nv.local_store %{{.*}}
+  // CHECK-NOT: nv.local_store
+  func.func @scratch_in_between(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %turn = tile.convert_layout %other : !left -> tensor<64x64xf16, #across>
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      nv.fence_async
+      %second = nv.wgmma %left, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.dealloc %again : !stage
+      scf.yield %done, %ready : !tile, !tile
+    }
+    return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // Something else is stored into the second buffer later.
+  // CHECK-LABEL: @stored_again
+  // CHECK-COUNT-3: nv.local_store %{{.*}}
+  func.func @stored_again(%other: !left, %left: !stage, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %t = %zero) -> (!tile, !tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %again = nv.alloc : !stage
+      nv.local_store %tile, %again : !left, !stage
+      nv.fence_async
+      %second = nv.wgmma %left, %again, %t mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %second : (!tile) -> !tile
+      nv.local_store %other, %again : !left, !stage
       nv.dealloc %again : !stage
       scf.yield %done, %ready : !tile, !tile
     }

@@ -1,13 +1,15 @@
 //===- ShareOperands.cpp - one buffer for an operand that several MMAs read ---------------===//
 // Needs: StageOperands ran: each MMA has a buffer of its own for each operand. That of a
 //        loop-invariant operand is stored before the loop and freed after it.
-// Gives: MMAs of a loop that read one load share its buffer. So do consecutive loops, such as the
-//        two of causal attention, that read one tile: it is not held in registers over the first
-//        loop, only to be stored again for the second.
-// How:   buffers of one value hold the same bytes if their types agree: a transposed operand is a
-//        view. The first buffer stays, and lives until its last reader: not over a buffer of another
-//        type for the same value. Between loops only where no operation needs shared memory, so that
-//        a CTA takes no more of it than before.
+// Gives: MMAs of a block that read one value share its buffer: a load of a loop, or a tile that is
+//        computed and otherwise stored once for each. So do consecutive loops, such as the two of
+//        causal attention, that read one tile: it is not held in registers over the first loop, only
+//        to be stored again for the second.
+// How:   buffers of one value hold the same bytes if their types agree, and nothing else is stored
+//        into them: a transposed operand is a view. The first buffer stays, and lives until its last
+//        reader: not over a buffer of another type for the same value. A load of a loop gets a
+//        circular buffer, which lives as long as the loop. Any other buffer lives longer only over
+//        operations that need no shared memory, so that a CTA takes no more of it than before.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/Scratch.h"
@@ -59,7 +61,7 @@ std::optional<Operand> operandOf(nv::LocalStoreOp store) {
       (isHere ? isReadHere : isReadInside) = true;
     return !isa<nv::LocalStoreOp>(user);
   });
-  if (isReadInside ? isReadHere || !fence : !isOfIteration(store))
+  if (isReadInside && (isReadHere || !fence))
     return std::nullopt;
   return isOwn && end
              ? std::optional(Operand{alloc, store, isReadInside ? fence : nv::FenceAsyncOp(), end})
@@ -71,14 +73,18 @@ bool takesShared(Operation *op) {
       op, [](Operation *inner) { return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0; });
 }
 
-/// Whether nothing between the two buffers' lifetimes takes shared memory, except buffers that
-/// other operands of the second loop have anyway.
+/// Whether nothing between the two buffers' lifetimes takes shared memory, except buffers that live
+/// on next to the second one anyway, such as those of other operands of its MMA.
 bool isFreeBetween(const Operand &first, const Operand &second) {
   if (!first.end->isBeforeInBlock(second.alloc))
     return true;
-  for (Operation *op = first.end->getNextNode(); op != second.alloc; op = op->getNextNode())
-    if (op->getNumRegions() != 0 ? takesShared(op) : scratchBytes(op) > 0)
+  bool hasMore = false;
+  for (Operation *op = first.end->getNextNode(); op != second.alloc; op = op->getNextNode()) {
+    hasMore |= isa<nv::AllocOp>(op);
+    const bool ends = hasMore && isa<nv::DeallocOp>(op);
+    if (ends || (op->getNumRegions() != 0 ? takesShared(op) : scratchBytes(op) > 0))
       return false;
+  }
   return true;
 }
 
@@ -86,7 +92,7 @@ bool isFreeBetween(const Operand &first, const Operand &second) {
 bool canShare(const Operand &kept, const Operand &other) {
   nv::AllocOp alloc = kept.alloc, otherAlloc = other.alloc;
   return alloc.getType() == otherAlloc.getType() && isRounded(alloc) == isRounded(otherAlloc) &&
-         (!other.fence || isFreeBetween(kept, other));
+         (isOfIteration(other.store) || isFreeBetween(kept, other));
 }
 
 /// Makes the readers of `other` read `kept`, which then lives until the last of them. What is done
