@@ -16,18 +16,8 @@ bool fillsLaterBuffer(Operation *op, Operation *mma) {
   return buffer && buffer->getBlock() == op->getBlock() && mma->isBeforeInBlock(buffer);
 }
 
-/// Whether `op` ends the lifetime of a buffer that neither `mma` reads nor those to whose results it
-/// adds in flight.
 bool freesOtherBuffer(Operation *op, nv::AsyncMmaOpInterface mma) {
-  auto dealloc = dyn_cast<nv::DeallocOp>(op);
-  if (!dealloc)
-    return false;
-  Value freed = stageOf(dealloc.getBuffer()).buffer;
-  for (; mma; mma = mma.getAcc().getDefiningOp<nv::AsyncMmaOpInterface>())
-    for (Value buffer : mma.getBuffersRead())
-      if (stageOf(buffer).buffer == freed)
-        return false;
-  return true;
+  return isa<nv::DeallocOp>(op) && !freesOperand(op, mma);
 }
 
 /// Whether all that `op` does is to write global memory, and to order nothing by that.
@@ -61,6 +51,18 @@ bool isStableLoad(Operation *op) {
 Value barriersOfRead(Operation *op) {
   auto load = dyn_cast<nv::LocalLoadOp>(op);
   return load ? barriersOf(stageOf(load.getBuffer()).buffer) : Value();
+}
+
+bool freesOperand(Operation *op, nv::AsyncMmaOpInterface mma) {
+  auto dealloc = dyn_cast<nv::DeallocOp>(op);
+  if (!dealloc)
+    return false;
+  Value freed = stageOf(dealloc.getBuffer()).buffer;
+  for (; mma; mma = mma.getAcc().getDefiningOp<nv::AsyncMmaOpInterface>())
+    for (Value buffer : mma.getBuffersRead())
+      if (stageOf(buffer).buffer == freed)
+        return true;
+  return false;
 }
 
 bool mayPass(nv::AsyncMmaOpInterface mma, Operation *op) {

@@ -127,6 +127,9 @@ int64_t sharedBytesWith(ModuleOp module, const SharedChange &change) {
       allocation.begin = number.at(loop);
       allocation.end = number.at(loop.getBody()->getTerminator());
     }
+  for (SharedAllocation &allocation : all)
+    if (Operation *last = change.liveUntil.lookup(allocation.op))
+      allocation.end = std::max(allocation.end, number.at(last));
   for (auto [store, bytes] : change.tmaStores)
     all.push_back(scratchOfTmaStore(store, bytes, number));
   sortBySize(all);

@@ -43,6 +43,8 @@ struct SharedChange {
   llvm::DenseMap<mlir::Operation *, int64_t> stages;
   /// Stores that TMA does, through so many bytes of scratch.
   llvm::DenseMap<mlir::Operation *, int64_t> tmaStores;
+  /// Buffers that live on until another operation.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> liveUntil;
   /// Whether an operation has no scratch then; may be null.
   std::function<bool(mlir::Operation *)> isGone;
 };

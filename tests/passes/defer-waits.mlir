@@ -238,4 +238,122 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
     }
     return %out : !tile
   }
+
+  // The second has an operand of its own, stored while the first is in flight, after a conversion through scratch and a store of its
+  // result. The operands of both stay where they are until both are complete.
+  // CHECK-LABEL: @other_operands_in_flight
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK: %[[HALF:.*]] = nv.wgmma %{{.*}}, %[[X]],
+  // CHECK-NEXT: tile.convert_layout
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: %[[Y:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %{{.*}}, %[[Y]]
+  // CHECK-NEXT: nv.fence_async
+  // CHECK-NEXT: %[[BOTH:.*]] = nv.wgmma %{{.*}}, %[[Y]], %[[HALF]] mma
+  // CHECK-NEXT: nv.wgmma_wait %[[BOTH]]
+  // CHECK-NEXT: nv.dealloc %[[X]]
+  // CHECK-NEXT: nv.dealloc %[[Y]]
+  func.func @other_operands_in_flight(%query: !stage, %left: !left, %rest: !left, %zero: !tile, %n: i32, %scales: tensor<64xf32, #spread>, %to: tensor<64x!tile.ptr<f32>, #whole>) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %first = nv.alloc : !stage
+      nv.local_store %left, %first : !left, !stage
+      nv.fence_async
+      %half = nv.wgmma %query, %first, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %half : (!tile) -> !tile
+      nv.dealloc %first : !stage
+      %each = tile.convert_layout %scales : tensor<64xf32, #spread> -> tensor<64xf32, #whole>
+      tile.store %to, %each : tensor<64x!tile.ptr<f32>, #whole>, tensor<64xf32, #whole>
+      %second = nv.alloc : !stage
+      nv.local_store %rest, %second : !left, !stage
+      nv.fence_async
+      %both = nv.wgmma %query, %second, %done mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      nv.dealloc %second : !stage
+      %sum = arith.addf %all, %whole : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
+
+  // The operand of the first is overwritten by that of the second.
+  // CHECK-LABEL: @stored_again
+  // CHECK: %[[HALF:.*]] = nv.wgmma %
+  // CHECK-NEXT: %[[DONE:.*]] = nv.wgmma_wait %[[HALF]]
+  // CHECK-NEXT: nv.local_store
+  // CHECK: nv.wgmma %{{.*}}, %{{.*}}, %[[DONE]] mma
+  func.func @stored_again(%query: !stage, %left: !left, %rest: !left, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %first = nv.alloc : !stage
+      nv.local_store %left, %first : !left, !stage
+      nv.fence_async
+      %half = nv.wgmma %query, %first, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %half : (!tile) -> !tile
+      nv.local_store %rest, %first : !left, !stage
+      nv.fence_async
+      %both = nv.wgmma %query, %first, %done mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      nv.dealloc %first : !stage
+      %sum = arith.addf %all, %whole : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
+
+  // Of three, the operand of the first is freed after the second.
+  // CHECK-LABEL: @freed_between_later_ones
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK: %[[A:.*]] = nv.wgmma %{{.*}}, %[[X]],
+  // CHECK-NEXT: %[[B:.*]] = nv.wgmma %{{.*}}, %{{.*}}, %[[A]] mma
+  // CHECK-NEXT: %[[C:.*]] = nv.wgmma %{{.*}}, %{{.*}}, %[[B]] mma
+  // CHECK-NEXT: nv.wgmma_wait %[[C]]
+  // CHECK-NEXT: nv.dealloc %[[X]]
+  func.func @freed_between_later_ones(%query: !stage, %key: !stage, %left: !left, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %first = nv.alloc : !stage
+      nv.local_store %left, %first : !left, !stage
+      nv.fence_async
+      %half = nv.wgmma %query, %first, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %half : (!tile) -> !tile
+      %more = nv.wgmma %query, %key, %done mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %ready = nv.wgmma_wait %more : (!tile) -> !tile
+      nv.dealloc %first : !stage
+      %both = nv.wgmma %key, %key, %ready mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %whole = nv.wgmma_wait %both : (!tile) -> !tile
+      %sum = arith.addf %all, %whole : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
+
+  // A wait moves down with the end of a buffer that its MMA reads.
+  // CHECK-LABEL: @freed_after_the_wait
+  // CHECK: nv.wgmma %{{.*}}, %[[X:.*]], %
+  // CHECK: math.exp2
+  // CHECK-NEXT: nv.wgmma_wait
+  // CHECK-NEXT: nv.dealloc
+  // CHECK-NEXT: arith.addf
+  func.func @freed_after_the_wait(%query: !stage, %key: !stage, %left: !left, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %first = nv.alloc : !stage
+      nv.local_store %left, %first : !left, !stage
+      nv.fence_async
+      %half = nv.wgmma %query, %first, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %half : (!tile) -> !tile
+      nv.dealloc %first : !stage
+      %weights = math.exp2 %scored : !tile
+      %sum = arith.addf %weights, %done : !tile
+      scf.yield %sum : !tile
+    }
+    return %out : !tile
+  }
 }

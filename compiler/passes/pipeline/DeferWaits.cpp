@@ -9,7 +9,8 @@
 //        with the selection of its stages.
 //        3. Each wait moves down to the first use of its accumulator, or to the wait for a later MMA,
 //        and the releases of stages move after the waits that preceded them. MotionLegality.h says
-//        what they may pass.
+//        what they may pass. The ends of the buffers that an MMA reads move along with its wait, where
+//        as many CTAs still fit an SM.
 //        4. Small loads from global memory move before the first MMA, those of vectors from shared
 //        memory to their first use.
 //        5. In a loop with one MMA, conversions of layouts that it does not need move from before it
@@ -18,8 +19,10 @@
 //        back edge, and waited for after the loop. InsertWaits lets the waits of the next iteration
 //        return what they complete.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/MotionLegality.h"
+#include "analysis/SharedAllocations.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
@@ -60,7 +63,7 @@ public:
   void run() {
     auto released = waitsBeforeReleases();
     for (size_t next = waits.size() - 1; next > 0 && !carriesAccumulators; --next)
-      if (addsInFlight(mmas[next], waits[next - 1]))
+      if (addsInFlight(mmas[next], waits[next - 1]) && endLater(mmas[next - 1], waits[next]))
         join(next, released);
     for (auto [i, mma] : llvm::enumerate(mmas))
       if (i > 0)
@@ -103,9 +106,47 @@ private:
     if (!result.hasOneUse() || mma.getAcc() != result)
       return false;
     for (Operation *op = wait->getNextNode(); op != mma; op = op->getNextNode())
-      if (!mayPass(wait, op) && !isFullWait(op))
+      if (!mayPass(wait, op) && !isFullWait(op) && !freesOperand(op, mmaOf(wait)))
         return false;
     return true;
+  }
+
+  static nv::AsyncMmaOpInterface mmaOf(nv::MmaWaitOpInterface wait) {
+    return wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>();
+  }
+
+  /// Moves the ends of the buffers that `mma` reads from before `place` to after it; false if fewer
+  /// CTAs would fit an SM.
+  bool endLater(nv::AsyncMmaOpInterface mma, Operation *place) {
+    SmallVector<Operation *> ends;
+    SharedChange change;
+    for (auto end : block.getOps<nv::DeallocOp>())
+      if (end->isBeforeInBlock(place) && freesOperand(end, mma)) {
+        ends.push_back(end);
+        change.liveUntil[end.getBuffer().getDefiningOp()] = place;
+      }
+    if (!ends.empty() && !keepsCtas(change)) {
+      if (refused.insert(mma).second)
+        remarkMissed(mma->getLoc(), Technique::Pipelining)
+            << "this dot is complete before what follows it: its operands would stay in shared "
+               "memory for longer, and fewer CTAs would fit an SM";
+      return false;
+    }
+    for (Operation *end : llvm::reverse(ends))
+      end->moveAfter(place);
+    return true;
+  }
+
+  /// Whether as many CTAs fit an SM as before.
+  bool keepsCtas(const SharedChange &change) {
+    auto kernel = loop->getParentOfType<func::FuncOp>();
+    auto module = kernel->getParentOfType<ModuleOp>();
+    const MachineModel &machine = machineOf(loop);
+    CtaDemand before = demandOf(kernel), after = before;
+    before.sharedBytes = sharedBytesWith(module, SharedChange());
+    after.sharedBytes = sharedBytesWith(module, change);
+    return after.sharedBytes <= before.sharedBytes ||
+           machine.ctasPerSm(after) >= std::max<int64_t>(machine.ctasPerSm(before), 1);
   }
 
   /// Lets MMA `next` add to the result of the one before in flight.
@@ -205,24 +246,29 @@ private:
   }
 
   /// Moves `wait` down to the first use of its accumulator, to what it must not pass, or to a wait for
-  /// a later MMA, which is complete no earlier.
+  /// a later MMA, which is complete no earlier. The ends of buffers that it passes follow it.
   void waitLate(nv::MmaWaitOpInterface wait) {
-    Operation *place = wait->getNextNode();
+    Operation *place = wait->getNextNode(), *firstEnd = nullptr;
     auto uses = [&](Operation *op) {
       return llvm::is_contained(op->getOperands(), wait->getResult(0));
     };
     auto isNext = [&](Operation *op) {
       return carriesAccumulators && isa<nv::AsyncMmaOpInterface>(op);
     };
-    auto mma = wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>();
+    nv::AsyncMmaOpInterface mma = mmaOf(wait);
     auto isLater = [&](Operation *op) {
       auto other = dyn_cast<nv::MmaWaitOpInterface>(op);
       Operation *waited = other ? other.getValues()[0].getDefiningOp() : nullptr;
       return waited && waited->getBlock() == &block && mma->isBeforeInBlock(waited);
     };
-    while (mayPass(wait, place) && !uses(place) && !isNext(place) && !isLater(place))
-      place = place->getNextNode();
+    for (; !uses(place) && !isNext(place) && !isLater(place); place = place->getNextNode())
+      if (freesOperand(place, mma))
+        firstEnd = firstEnd ? firstEnd : place;
+      else if (!mayPass(wait, place))
+        break;
     wait->moveBefore(place);
+    if (firstEnd && !endLater(mma, wait))
+      wait->moveBefore(firstEnd);
   }
 
   scf::ForOp loop;
@@ -230,6 +276,7 @@ private:
   const bool carriesAccumulators;
   SmallVector<nv::AsyncMmaOpInterface> mmas;
   SmallVector<nv::MmaWaitOpInterface> waits; ///< of each MMA; those that add in flight share one
+  llvm::SmallPtrSet<Operation *, 4> refused; ///< MMAs whose operands have no room to live longer
 };
 
 /// The conversions of layouts before `mma` in its block that it does not need, each with what is
