@@ -142,7 +142,8 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
     A tile that several MMAs read, loaded or computed, such as the corrected values of a delta rule, which each part of the state adds; or the queries
     of causal attention, whose first loop visits the tiles left of the diagonal, and whose second those on it. Without it each MMA stores the
     tile into a buffer of its own: a load is not prefetched, a computed tile is stored after the MMA before is complete, and the queries are
-    held in registers over the first loop, and stored once more.
+    held in registers over the first loop, and stored once more. A computed tile of a loop that threads also need in another layout, as to store
+    it to global memory, is read from its buffer, too. Without it that goes through scratch, and barriers order the two where they have the same bytes.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -1,8 +1,11 @@
-// An operand that two loops read stays in one buffer, and so does what two MMAs of a loop read, loaded or computed.
+// An operand that two loops read stays in one buffer, and so does what two MMAs of a loop read, loaded or computed. Threads
+// that need it in another layout read it there, too.
 // RUN: pantile-opt %s -nv-share-operands | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 #across = #tile.layout<[64, 64], reg = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 32]]>
+#rows = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#renamed = #tile.layout<[64, 64], reg = [[8, 0], [0, 1], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !narrow = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 64>>
 !turned = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[0, 1], 128>>
 !left = tensor<64x64xf16, #acc>
@@ -277,5 +280,164 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
       scf.yield %done, %ready : !tile, !tile
     }
     return %sums#0, %sums#1 : !tile, !tile
+  }
+
+  // Threads that store the tile read it from the buffer, for which that is filled earlier.
+  // CHECK-LABEL: @stored_to_global_memory
+  // CHECK: scf.for
+  // CHECK-NEXT: %[[TILE:.*]] = arith.truncf
+  // CHECK-NEXT: %[[X:.*]] = nv.alloc
+  // CHECK-NEXT: nv.local_store %[[TILE]], %[[X]]
+  // CHECK-NEXT: nv.fence_async
+  // CHECK-NEXT: %[[ROWS:.*]] = nv.local_load %[[X]]
+  // CHECK-NEXT: tile.store %{{.*}}, %[[ROWS]]
+  // CHECK-NEXT: nv.wgmma %{{.*}}, %[[X]]
+  func.func @stored_to_global_memory(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // Or freed later.
+  // CHECK-LABEL: @stored_after_the_dot
+  // CHECK: %[[X:.*]] = nv.alloc
+  // CHECK: nv.wgmma_wait
+  // CHECK-NEXT: %[[ROWS:.*]] = nv.local_load %[[X]]
+  // CHECK-NEXT: nv.dealloc %[[X]]
+  // CHECK-NEXT: tile.store %{{.*}}, %[[ROWS]]
+  func.func @stored_after_the_dot(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // Another buffer has the place of the scratch afterwards.
+  // CHECK-LABEL: @buffer_after_the_conversion
+  // CHECK: tile.convert_layout
+  func.func @buffer_after_the_conversion(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+      %more = nv.alloc : !stage
+      nv.local_store %other, %more : !left, !stage
+      nv.dealloc %more : !stage
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // Or after the dot.
+  // CHECK-LABEL: @buffer_before_the_conversion
+  // CHECK: tile.convert_layout
+  func.func @buffer_before_the_conversion(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      %more = nv.alloc : !stage
+      nv.local_store %other, %more : !left, !stage
+      nv.dealloc %more : !stage
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // A conversion that needs no scratch stays.
+  // CHECK-LABEL: @in_registers
+  // CHECK: tile.convert_layout
+  func.func @in_registers(%to: tensor<64x64x!tile.ptr<f16>, #renamed>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #renamed>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #renamed>, tensor<64x64xf16, #renamed>
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // So does one whose elements the buffer does not have next to each other.
+  // CHECK-LABEL: @along_columns
+  // CHECK: tile.convert_layout
+  func.func @along_columns(%to: tensor<64x64x!tile.ptr<f16>, #across>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #across>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #across>, tensor<64x64xf16, #across>
+      %plain = nv.alloc : !stage
+      nv.local_store %tile, %plain : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %plain : !stage
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
+  // So does one outside of loops: TMA may store what it converts.
+  // CHECK-LABEL: @not_in_a_loop
+  // CHECK: tile.convert_layout
+  func.func @not_in_a_loop(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %left: !stage, %zero: !tile, %n: i32) -> !tile {
+    %tile = arith.truncf %zero : !tile to !left
+    %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+    tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+    %plain = nv.alloc : !stage
+    nv.local_store %tile, %plain : !left, !stage
+    nv.fence_async
+    %first = nv.wgmma %left, %plain, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+    %done = nv.wgmma_wait %first : (!tile) -> !tile
+    nv.dealloc %plain : !stage
+    return %done : !tile
   }
 }

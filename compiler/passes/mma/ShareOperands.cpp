@@ -4,17 +4,24 @@
 // Gives: MMAs of a block that read one value share its buffer: a load of a loop, or a tile that is
 //        computed and otherwise stored once for each. So do consecutive loops, such as the two of
 //        causal attention, that read one tile: it is not held in registers over the first loop, only
-//        to be stored again for the second.
+//        to be stored again for the second. Where threads of a loop need such a computed tile in
+//        another layout, as to store it to global memory, they read it from the buffer, too: it is
+//        not also written to scratch, and the barrier before the MMA is before them.
 // How:   buffers of one value hold the same bytes if their types agree, and nothing else is stored
 //        into them: a transposed operand is a view. The first buffer stays, and lives until its last
 //        reader: not over a buffer of another type for the same value. A load of a loop gets a
 //        circular buffer, which lives as long as the loop. Any other buffer lives longer only over
 //        operations that need no shared memory, so that a CTA takes no more of it than before.
+//        The same holds from a conversion that precedes the store, which then moves to before it, or
+//        up to one that follows the end: there the buffer takes the place of the scratch, and is no
+//        larger.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/Scratch.h"
 #include "ir/FindOps.h"
 #include "ir/Tile.h"
+#include "layout/MatrixAccess.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -68,18 +75,20 @@ std::optional<Operand> operandOf(nv::LocalStoreOp store) {
              : std::nullopt;
 }
 
+/// Whether `op` contains something that takes shared memory.
 bool takesShared(Operation *op) {
   return findOp(
       op, [](Operation *inner) { return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0; });
 }
 
-/// Whether nothing between the two buffers' lifetimes takes shared memory, except buffers that live
-/// on next to the second one anyway, such as those of other operands of its MMA.
-bool isFreeBetween(const Operand &first, const Operand &second) {
-  if (!first.end->isBeforeInBlock(second.alloc))
+/// Whether a buffer may also be live between `first` and `second`, at one of which it is, and no more
+/// shared memory is in use than before: nothing there takes any, except buffers that live on at
+/// `second`, such as those of other operands of its MMA.
+bool isFreeBetween(Operation *first, Operation *second) {
+  if (!first->isBeforeInBlock(second))
     return true;
   bool hasMore = false;
-  for (Operation *op = first.end->getNextNode(); op != second.alloc; op = op->getNextNode()) {
+  for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
     hasMore |= isa<nv::AllocOp>(op);
     const bool ends = hasMore && isa<nv::DeallocOp>(op);
     if (ends || (op->getNumRegions() != 0 ? takesShared(op) : scratchBytes(op) > 0))
@@ -92,7 +101,7 @@ bool isFreeBetween(const Operand &first, const Operand &second) {
 bool canShare(const Operand &kept, const Operand &other) {
   nv::AllocOp alloc = kept.alloc, otherAlloc = other.alloc;
   return alloc.getType() == otherAlloc.getType() && isRounded(alloc) == isRounded(otherAlloc) &&
-         (isOfIteration(other.store) || isFreeBetween(kept, other));
+         (isOfIteration(other.store) || isFreeBetween(kept.end, otherAlloc));
 }
 
 /// Makes the readers of `other` read `kept`, which then lives until the last of them. What is done
@@ -109,6 +118,59 @@ void merge(Operand &kept, Operand &other) {
   other.alloc.erase();
 }
 
+//===- conversions -------------------------------------------------------------------------===//
+
+/// Whether `convert` goes through scratch, and the buffer of its tile is no larger, and is read in no
+/// more cycles than it takes to write and read scratch without bank conflicts.
+bool isBetterThanScratch(nv::AllocOp alloc, ConvertLayoutOp convert) {
+  const RankedTensorType type = convert.getType();
+  const LinearLayout to = layoutOf(type);
+  const int64_t ofThread = to.numRegs() * storageBits(type.getElementType()) / 8,
+                vectors = ofThread / InstructionSet::vectorBytes,
+                lines = ofThread * InstructionSet::warpThreads / InstructionSet::lineBytes,
+                scratch = scratchBytes(convert);
+  return scratch > 0 && bufferBytes(alloc.getType()) <= scratch &&
+         sharedCycles(to, sharedLayoutOf(alloc.getType())) <= 2 * (vectors + lines);
+}
+
+/// Makes the buffer of `operand` live when `convert` runs; false if that may take more shared memory.
+bool makeLiveAt(ConvertLayoutOp convert, Operand &operand) {
+  if (operand.end->isBeforeInBlock(convert)) {
+    if (!isFreeBetween(operand.end, convert))
+      return false;
+    operand.end->moveAfter(convert);
+  } else if (convert->isBeforeInBlock(operand.store)) {
+    if (!isFreeBetween(convert, operand.alloc))
+      return false;
+    Operation *fence = operand.store->getNextNode();
+    if (convert->isBeforeInBlock(operand.alloc))
+      operand.alloc->moveBefore(convert);
+    operand.store->moveBefore(convert);
+    if (isa<nv::FenceAsyncOp>(fence))
+      fence->moveBefore(convert);
+  }
+  return true;
+}
+
+/// Loads what conversions in the block of `operand` give from its buffer.
+void readConverted(Operand &operand) {
+  Value tile = operand.store.getValue();
+  if (operand.fence || isRounded(operand.alloc) || tile.getDefiningOp<LoadOp>() ||
+      !isa<scf::ForOp>(operand.store->getParentOp()))
+    return;
+  for (Operation *user : llvm::make_early_inc_range(tile.getUsers())) {
+    auto convert = dyn_cast<ConvertLayoutOp>(user);
+    if (!convert || convert->getBlock() != operand.store->getBlock() ||
+        !isBetterThanScratch(operand.alloc, convert) || !makeLiveAt(convert, operand))
+      continue;
+    OpBuilder b(convert);
+    Value read =
+        nv::LocalLoadOp::create(b, convert.getLoc(), convert.getType(), operand.alloc.getResult());
+    convert.replaceAllUsesWith(read);
+    convert.erase();
+  }
+}
+
 void shareIn(Block &block) {
   SmallVector<Operand> kept;
   for (auto store : llvm::make_early_inc_range(block.getOps<nv::LocalStoreOp>())) {
@@ -123,6 +185,8 @@ void shareIn(Block &block) {
     else
       kept.push_back(*operand);
   }
+  for (Operand &operand : kept)
+    readConverted(operand);
 }
 
 struct ShareOperandsPass : impl::ShareOperandsBase<ShareOperandsPass> {
