@@ -109,7 +109,7 @@ bool canShare(const Operand &kept, const Operand &other) {
 void merge(Operand &kept, Operand &other) {
   if (kept.end->isBeforeInBlock(other.end))
     kept.end->moveBefore(other.end);
-  if (other.fence)
+  if (other.fence && kept.fence)
     other.fence.erase();
   for (Operation *user : llvm::make_early_inc_range(other.alloc->getUsers()))
     if (isa<nv::DeallocOp, nv::LocalStoreOp, nv::RoundBufferOp>(user))
@@ -133,6 +133,22 @@ bool isBetterThanScratch(nv::AllocOp alloc, ConvertLayoutOp convert) {
          sharedCycles(to, sharedLayoutOf(alloc.getType())) <= 2 * (vectors + lines);
 }
 
+/// Stores `operand` before `place`. A fence that follows is for other stores, too, if there are some
+/// between.
+void storeBefore(Operation *place, Operand &operand) {
+  auto fence = dyn_cast_or_null<nv::FenceAsyncOp>(operand.store->getNextNode());
+  bool isShared = false;
+  for (Operation *op = place; op != operand.store; op = op->getNextNode())
+    isShared |= isa<nv::LocalStoreOp>(op);
+  if (place->isBeforeInBlock(operand.alloc))
+    operand.alloc->moveBefore(place);
+  operand.store->moveBefore(place);
+  if (fence && isShared)
+    OpBuilder(place).clone(*fence);
+  else if (fence)
+    fence->moveBefore(place);
+}
+
 /// Makes the buffer of `operand` live when `convert` runs; false if that may take more shared memory.
 bool makeLiveAt(ConvertLayoutOp convert, Operand &operand) {
   if (operand.end->isBeforeInBlock(convert)) {
@@ -142,12 +158,7 @@ bool makeLiveAt(ConvertLayoutOp convert, Operand &operand) {
   } else if (convert->isBeforeInBlock(operand.store)) {
     if (!isFreeBetween(convert, operand.alloc))
       return false;
-    Operation *fence = operand.store->getNextNode();
-    if (convert->isBeforeInBlock(operand.alloc))
-      operand.alloc->moveBefore(convert);
-    operand.store->moveBefore(convert);
-    if (isa<nv::FenceAsyncOp>(fence))
-      fence->moveBefore(convert);
+    storeBefore(convert, operand);
   }
   return true;
 }
