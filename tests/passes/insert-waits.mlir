@@ -311,4 +311,47 @@ module attributes {tile.num_warps = 4 : i32} {
     }
     return %r : !sum
   }
+
+  // An accumulator of the iteration before is read while an MMA is in flight: ptxas is told that it is complete.
+  // CHECK-LABEL: @accumulator_of_the_iteration_before
+  func.func @accumulator_of_the_iteration_before(%a: !b, %b: !b, %c: !sum, %zero: !sum, %n: i32) -> !sum {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: scf.for
+    // CHECK-NEXT: nv.wgmma_wait 0, :
+    // CHECK-NEXT: nv.wgmma %
+    // CHECK-NEXT: arith.mulf
+    // CHECK-NEXT: nv.wgmma_wait 0, %
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c) -> (!sum) : i32 {
+      %x = nv.wgmma %a, %b, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
+      %scaled = arith.mulf %s, %s : !sum
+      %x1 = nv.wgmma_wait %x : (!sum) -> !sum
+      %both = arith.addf %scaled, %x1 : !sum
+      %y = nv.wgmma %a, %b, %both mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
+      %y1 = nv.wgmma_wait %y : (!sum) -> !sum
+      scf.yield %y1 : !sum
+    }
+    return %out : !sum
+  }
+
+  // It is read before.
+  // CHECK-LABEL: @read_before_the_first
+  func.func @read_before_the_first(%a: !b, %b: !b, %c: !sum, %zero: !sum, %n: i32) -> !sum {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: scf.for
+    // CHECK-NEXT: arith.mulf
+    // CHECK-NEXT: nv.wgmma %
+    // CHECK-NEXT: nv.wgmma_wait 0, %
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c) -> (!sum) : i32 {
+      %scaled = arith.mulf %s, %s : !sum
+      %x = nv.wgmma %a, %b, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
+      %x1 = nv.wgmma_wait %x : (!sum) -> !sum
+      %both = arith.addf %scaled, %x1 : !sum
+      %y = nv.wgmma %a, %b, %both mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
+      %y1 = nv.wgmma_wait %y : (!sum) -> !sum
+      scf.yield %y1 : !sum
+    }
+    return %out : !sum
+  }
 }

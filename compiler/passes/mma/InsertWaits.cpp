@@ -14,6 +14,9 @@
 //           iteration, any stage of that circular buffer counts.
 //        MMAs complete in order, so a wait for one may complete others. It also returns those of
 //        their accumulators that are read after it in its block: these need no other wait.
+//        ptxas does not follow waits over a back edge: where an iteration reads an accumulator of
+//        the one before while its first MMA is in flight, ptxas would wait for that MMA there (its
+//        message C7517). A wait before that MMA, for nothing, tells it what is complete.
 //        Left to other passes:
 //        - Stores into buffers that MMAs read need a barrier: InsertBarriers, by byte ranges.
 //        - A loop synchronises copies into its own circular buffers: ScheduleLoops chooses the
@@ -64,8 +67,13 @@ class WaitInserter : public StructuredFlow<MmasInFlight> {
       return complete(wait, state);
     waitBefore(op, state);
     if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
-        mma && mma.getCompletion() == nv::Completion::MmaGroup)
+        mma && mma.getCompletion() == nv::Completion::MmaGroup) {
+      if (!isTrial && state.count() == 0 && readsEarlierMeanwhile(mma)) {
+        OpBuilder b(op);
+        mma.createWait(b, op->getLoc(), ValueRange()).setPending(0);
+      }
       state.issue(mma);
+    }
   }
 
   MmasInFlight across(const MmasInFlight &state, ValueRange from, ValueRange to,
@@ -104,6 +112,27 @@ class WaitInserter : public StructuredFlow<MmasInFlight> {
       const BufferStage read = stageOf(buffer);
       return barriersOf(read.buffer) == released.buffer &&
              (flight.isEarlier || read.index == released.index);
+    });
+  }
+
+  /// Whether `mma` is the first of an iteration, and accumulators of the one before, which that
+  /// waited for, are read while it is in flight.
+  static bool readsEarlierMeanwhile(nv::AsyncMmaOpInterface mma) {
+    auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
+    if (!loop)
+      return false;
+    auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
+    if (waits.empty() || (*waits.begin())->isBeforeInBlock(mma))
+      return false;
+    Operation *firstWait = *waits.begin();
+    auto isMeanwhile = [&](Operation *user) {
+      Operation *inBody = loop.getBody()->findAncestorOpInBlock(*user);
+      return !isa<nv::AsyncMmaOpInterface>(user) && mma->isBeforeInBlock(inBody) &&
+             inBody->isBeforeInBlock(firstWait);
+    };
+    return llvm::any_of(loop.getRegionIterArgs(), [&](BlockArgument carried) {
+      return loop.getTiedLoopYieldedValue(carried)->get().getDefiningOp<nv::MmaWaitOpInterface>() &&
+             llvm::any_of(carried.getUsers(), isMeanwhile);
     });
   }
 
