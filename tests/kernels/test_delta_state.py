@@ -176,12 +176,19 @@ def close(x, y):
 
 
 @pytest.mark.parametrize(
-    "begins, depth, gated, warps, stages",
-    [((0, 33, 90), 100, True, 4, 3), ((0, 90), 64, False, 2, 2), ((0, 90), 128, True, 4, 1)],
+    "begins, depth, gated, warps, stages, size",
+    [
+        ((0, 33, 90), 100, True, 4, 3, 32),
+        ((0, 90), 64, False, 2, 2, 32),
+        ((0, 90), 128, True, 4, 1, 32),
+        ((0, 90), 128, True, 8, 2, 64),
+        ((0, 90), 128, True, 4, 3, 64),
+    ],
 )
-def test_state(device, begins, depth, gated, warps, stages):
+def test_state(device, begins, depth, gated, warps, stages, size):
     """The state that a loop carries is that of the recurrence after each chunk."""
-    heads, width, size = 2, 40, 32
+    heads, block = 2, 32 if warps == 4 else 64
+    width = block + 8
     scale = np.float32(0.1)
     k, w = (
         (random((90, heads, depth), "fp32", s) * scale).astype(random(1, "bf16").dtype)
@@ -195,11 +202,11 @@ def test_state(device, begins, depth, gated, warps, stages):
     before = device.output((int(firsts[-1]), heads, depth, width), "bf16")
     news = device.output(v.shape, "bf16")
     final = device.output(initial.shape, "fp32")
-    state_kernel[(triton.cdiv(width, 32), count, heads)](
+    state_kernel[(triton.cdiv(width, block), count, heads)](
         device.to(k), device.to(w), device.to(v), device.to(gate) if gated else None,
         device.to(initial), before.array, news.array, final.array,
         device.to(np.array(begins, np.int32)), device.to(firsts), 90, HEADS=heads, K=depth,
-        V=width, C=size, BV=32, num_warps=warps, num_stages=stages,
+        V=width, C=size, BV=block, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     for s, (begin, end) in enumerate(zip(begins, begins[1:])):
         for h in range(heads):
