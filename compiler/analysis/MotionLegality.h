@@ -8,9 +8,9 @@
 //           no registers that it holds in flight, and the end of a buffer that it does not read. A wait
 //           may also pass stores into buffers that are allocated after its MMA was issued, which
 //           therefore does not read them, and what does no more than write global memory, relaxed.
-//           It may pass the end of a buffer that its MMA reads if that end moves along: the buffer is
-//           live as long as it is read, so AllocateShared gives its bytes neither to scratch nor to
-//           buffers that the wait passes. Whether there is room for all of them is for the caller.
+//           It may pass the end of a buffer that its MMA reads if that end moves along: the buffer
+//           is live as long as it is read, so AllocateShared gives its bytes neither to scratch nor
+//           to buffers that the wait passes. Whether there is room for all is for the caller.
 //        3. A load from global memory may also pass copies into shared memory and waits for them.
 //           It must be stable: it reads the same wherever it stands.
 //        4. Stages may run together if nothing else than MMAs, their waits, waits for full stages,
@@ -40,8 +40,8 @@ bool isStableLoad(mlir::Operation *op);
 /// producer fills; else null.
 mlir::Value barriersOfRead(mlir::Operation *op);
 
-/// Whether `op` ends the lifetime of a buffer that `mma` reads, or an MMA to whose result it adds in
-/// flight.
+/// Whether `op` ends the lifetime of a buffer that `mma` reads, or an MMA to whose result it adds
+/// in flight.
 bool freesOperand(mlir::Operation *op, nv::AsyncMmaOpInterface mma);
 
 /// Whether `mma` may be issued before `op` instead of after it.

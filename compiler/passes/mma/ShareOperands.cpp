@@ -3,18 +3,18 @@
 //        loop-invariant operand is stored before the loop and freed after it.
 // Gives: MMAs of a block that read one value share its buffer: a load of a loop, or a tile that is
 //        computed and otherwise stored once for each. So do consecutive loops, such as the two of
-//        causal attention, that read one tile: it is not held in registers over the first loop, only
-//        to be stored again for the second. Where threads of a loop need such a computed tile in
-//        another layout, as to store it to global memory, they read it from the buffer, too: it is
-//        not also written to scratch, and the barrier before the MMA is before them.
+//        causal attention, that read one tile: it is not held in registers over the first loop,
+//        only to be stored again for the second. Where threads of a loop need such a computed tile
+//        in another layout, as to store it to global memory, they read it from the buffer, too: it
+//        is not also written to scratch, and the barrier before the MMA is before them.
 // How:   buffers of one value hold the same bytes if their types agree, and nothing else is stored
-//        into them: a transposed operand is a view. The first buffer stays, and lives until its last
-//        reader: not over a buffer of another type for the same value. A load of a loop gets a
+//        into them: a transposed operand is a view. The first buffer stays, and lives until its
+//        last reader: not over a buffer of another type for the same value. A load of a loop gets a
 //        circular buffer, which lives as long as the loop. Any other buffer lives longer only over
 //        operations that need no shared memory, so that a CTA takes no more of it than before.
-//        The same holds from a conversion that precedes the store, which then moves to before it, or
-//        up to one that follows the end: there the buffer takes the place of the scratch, and is no
-//        larger.
+//        The same holds from a conversion that precedes the store, which then moves to before it,
+//        or up to one that follows the end: there the buffer takes the place of the scratch, and is
+//        no larger.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"
@@ -81,9 +81,9 @@ bool takesShared(Operation *op) {
       op, [](Operation *inner) { return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0; });
 }
 
-/// Whether a buffer may also be live between `first` and `second`, at one of which it is, and no more
-/// shared memory is in use than before: nothing there takes any, except buffers that live on at
-/// `second`, such as those of other operands of its MMA.
+/// Whether a buffer may also be live between `first` and `second`, at one of which it is, and no
+/// more shared memory is in use than before: nothing there takes any, except buffers that live on
+/// at `second`, such as those of other operands of its MMA.
 bool isFreeBetween(Operation *first, Operation *second) {
   if (!first->isBeforeInBlock(second))
     return true;
@@ -120,8 +120,8 @@ void merge(Operand &kept, Operand &other) {
 
 //===- conversions -------------------------------------------------------------------------===//
 
-/// Whether `convert` goes through scratch, and the buffer of its tile is no larger, and is read in no
-/// more cycles than it takes to write and read scratch without bank conflicts.
+/// Whether `convert` goes through scratch, and the buffer of its tile is no larger, and is read in
+/// no more cycles than it takes to write and read scratch without bank conflicts.
 bool isBetterThanScratch(nv::AllocOp alloc, ConvertLayoutOp convert) {
   const RankedTensorType type = convert.getType();
   const LinearLayout to = layoutOf(type);
@@ -149,7 +149,7 @@ void storeBefore(Operation *place, Operand &operand) {
     fence->moveBefore(place);
 }
 
-/// Makes the buffer of `operand` live when `convert` runs; false if that may take more shared memory.
+/// Makes the buffer of `operand` live when `convert` runs; false if that may take more memory.
 bool makeLiveAt(ConvertLayoutOp convert, Operand &operand) {
   if (operand.end->isBeforeInBlock(convert)) {
     if (!isFreeBetween(operand.end, convert))

@@ -9,8 +9,8 @@
 //        with the selection of its stages.
 //        3. Each wait moves down to the first use of its accumulator, or to the wait for a later MMA,
 //        and the releases of stages move after the waits that preceded them. MotionLegality.h says
-//        what they may pass. The ends of the buffers that an MMA reads move along with its wait, where
-//        as many CTAs still fit an SM.
+//        what they may pass. The ends of the buffers that an MMA reads move along with its wait,
+//        where as many CTAs still fit an SM.
 //        4. Small loads from global memory move before the first MMA, those of vectors from shared
 //        memory to their first use.
 //        5. In a loop with one MMA, conversions of layouts that it does not need move from before it
