@@ -38,7 +38,9 @@ def stored_kernel(
         tl.store(also_ptr + m[:, None] * N + n[None, :], also)
 
 
-@pytest.mark.parametrize("late, twice, both", [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+@pytest.mark.parametrize(
+    "late, twice, both", [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+)
 @pytest.mark.parametrize(
     "tile, warps, stages",
     [((64, 64, 64), 4, 2), ((64, 128, 32), 8, 3), ((128, 64, 64), 8, 1), ((32, 32, 64), 4, 2)],
