@@ -44,6 +44,9 @@ def tables():
     found = {}
     for day in (22, 23, 30):
         found |= read(f"peers-2026-11-{day}.json")["tables"]
+    again = {row["name"]: row for row in found.pop("streaming, measured again")["rows"]}
+    streaming = found["streaming"]
+    streaming["rows"] = [again.get(row["name"], row) for row in streaming["rows"]]
     rows = [{"name": str(row["size"]), "rates": row["tflops"]} for row in read("matmul.json")]
     small = [row for row in rows if int(row["name"]) < 1024]
     found["gemm fp16"] = {"unit": "TFLOP/s", "rows": [row for row in rows if row not in small]}
@@ -75,16 +78,18 @@ def tensor_cores():
             "tensor-cores-2026-11-29-late.json",
             "tensor-cores-2026-11-30.json",
             "tensor-cores-2026-11-30-morning.json",
+            "tensor-cores-2026-11-30-noon.json",
         )
         for row in read(name)["rows"]
     }
     for table in read("tensor-cores-2026-11-24.json")["tables"].values():
-        for row in (newer.get(row["name"], row) for row in table["rows"]):
+        for row in (newer.pop(row["name"], row) for row in table["rows"]):
             name = next(g for start, g in TENSOR_CORES.items() if row["name"].startswith(start))
             group = found.setdefault(name, {"unit": row["unit"], "rows": []})
             if row["unit"] != group["unit"]:
                 raise ValueError(f"{row['name']} has another unit than its group")
             group["rows"].append(row)
+    found["decode"]["rows"] += newer.values()  # MLA of 16 heads, which the first record lacks
     return found
 
 
@@ -137,6 +142,7 @@ WORKLOADS = [
     ("the same, d=64", "attention forward, tutorial 06", "pantile", "torch", "torch", "triton"),
     ("the same, d=128", "other types: attention forward", "pantile", "cuDNN", "library", "triton"),
     ("attention backward", "attention backward, sums", "pantile", "cuDNN", "cuDNN", "triton"),
+    ("the same, d=256", "attention backward, d=256", "pantile", "cuDNN", "cuDNN", "triton"),
     ("the same, seven dots", "attention backward", "pantile", "cuDNN", "cuDNN", "triton"),
     ("bandwidth-bound", "streaming", "pantile", "torch", "torch", "triton"),
     ("the same, against a copy", "streaming", "pantile", "copy", "copy", None),
