@@ -310,6 +310,36 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
     return %sum : !tile
   }
 
+  // The fence behind a store that moves up is for the other operand's store, too.
+  // CHECK-LABEL: @two_stores_one_fence
+  // CHECK: scf.for
+  // CHECK: nv.local_store %[[TILE:.*]], %[[RIGHT:.*]] :
+  // CHECK: nv.fence_async
+  // CHECK: nv.local_load %[[RIGHT]]
+  // CHECK: nv.local_store %arg1, %[[LEFT:.*]] :
+  // CHECK: nv.fence_async
+  // CHECK: nv.wgmma %[[LEFT]], %[[RIGHT]]
+  func.func @two_stores_one_fence(%to: tensor<64x64x!tile.ptr<f16>, #rows>, %other: !left, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (!tile) : i32 {
+      %tile = arith.truncf %s : !tile to !left
+      %rows = tile.convert_layout %tile : !left -> tensor<64x64xf16, #rows>
+      tile.store %to, %rows : tensor<64x64x!tile.ptr<f16>, #rows>, tensor<64x64xf16, #rows>
+      %left = nv.alloc : !stage
+      nv.local_store %other, %left : !left, !stage
+      %right = nv.alloc : !stage
+      nv.local_store %tile, %right : !left, !stage
+      nv.fence_async
+      %first = nv.wgmma %left, %right, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
+      %done = nv.wgmma_wait %first : (!tile) -> !tile
+      nv.dealloc %right : !stage
+      nv.dealloc %left : !stage
+      scf.yield %done : !tile
+    }
+    return %sum : !tile
+  }
+
   // Or freed later.
   // CHECK-LABEL: @stored_after_the_dot
   // CHECK: %[[X:.*]] = nv.alloc
