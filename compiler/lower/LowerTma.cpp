@@ -91,22 +91,23 @@ LogicalResult lowerAcquire(Lowering &l, nv::AcquireOp op) {
   return awaitPhase(l, barrierAddress(l, op.getBarrier(), false), op.getParity());
 }
 
+/// The last operation up to `from` and after `until` that fences, or may read a stage of `barriers`;
+/// null if there is none.
+Operation *lastFenceOrRead(Operation *from, Operation *until, Value barriers) {
+  for (Operation *op = from; op != until; op = op->getPrevNode())
+    if (op->getNumRegions() > 0 || barriersOfRead(op) == barriers || isa<nv::FenceAsyncOp>(op))
+      return op;
+  return nullptr;
+}
+
 /// Whether threads have fenced all their reads of the stage that `release` frees since the last one.
 /// A release under a condition is of the iteration before, and comes before the reads of this one.
 bool readsAreFenced(nv::ReleaseOp release) {
   Value barriers = stageOf(release.getBarrier()).buffer;
-  auto mayRead = [&](Operation *op) {
-    return op->getNumRegions() > 0 || barriersOfRead(op) == barriers;
-  };
-  for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode())
-    if (mayRead(op) || isa<nv::FenceAsyncOp>(op))
-      return isa<nv::FenceAsyncOp>(op);
-  if (!release.getEnable() || !isa<scf::ForOp>(release->getParentOp()))
-    return false;
-  for (Operation *op = &release->getBlock()->back(); op != release; op = op->getPrevNode())
-    if (mayRead(op) || isa<nv::FenceAsyncOp>(op))
-      return isa<nv::FenceAsyncOp>(op);
-  return false;
+  Operation *last = lastFenceOrRead(release->getPrevNode(), nullptr, barriers);
+  if (!last && release.getEnable() && isa<scf::ForOp>(release->getParentOp()))
+    last = lastFenceOrRead(&release->getBlock()->back(), release, barriers);
+  return isa_and_nonnull<nv::FenceAsyncOp>(last);
 }
 
 LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
