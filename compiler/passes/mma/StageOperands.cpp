@@ -174,10 +174,12 @@ bool isViewedAlone(Value tile) {
 /// The left operand of 8-bit elements, if lanes can exchange what wgmma reads from registers: a
 /// thread reads four elements along K, and has two of an accumulator.
 Value exchanged(DotOp dot, OperandSource source) {
+  if (source.transposed)
+    return {};
   const RankedTensorType tile = dot.getLhs().getType();
   const LinearLayout wanted = layoutOfLeft(dot);
   const ConversionKind kind = conversionKind(layoutOf(source.value.getType()), wanted, 8);
-  if (source.transposed || kind == ConversionKind::WarpShared || kind == ConversionKind::Shared)
+  if (kind == ConversionKind::WarpShared || kind == ConversionKind::Shared)
     return {};
   OpBuilder builder(dot);
   return ConvertLayoutOp::create(builder, dot.getLoc(), withLayout(tile, wanted), source.value);

@@ -39,6 +39,25 @@ def chained_kernel(
         tl.store(also_ptr + there, also)
 
 
+@triton.jit
+def turned_kernel(
+    a_ptr, b_ptr, c_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+    D: tl.constexpr,
+):  # fmt: skip
+    """q (a b')' c, where the product is transposed before it is an operand; c has M contiguous."""
+    m, n, k, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K), tl.arange(0, D)
+    wide: tl.constexpr = tl.int32 if a_ptr.dtype.element_ty == tl.int8 else tl.float32
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    p = tl.dot(a, tl.load(b_ptr + k[:, None] + n[None, :] * K), out_dtype=wide)
+    if wide == tl.int32:
+        p = (p >> 9).to(tl.int8)
+    else:
+        p = p.to(a.dtype)
+    c = tl.load(c_ptr + m[:, None] + d[None, :] * M)
+    out = tl.dot(tl.trans(p), c, out_dtype=wide)
+    tl.store(out_ptr + n[:, None] * D + d[None, :], out)
+
+
 def draw(shape, dtype, seed):
     """Numbers whose products have no more than a few bits."""
     if dtype == "i8":
@@ -77,3 +96,19 @@ def test_chained(device, tile, warps, dtype, twice, keep):
         exact = (rounded.astype(number) @ right.astype(number).swapaxes(1, 2)).sum(0)
         bound = 0 if dtype == "i8" else 2.0**-10 * np.abs(exact).max()
         np.testing.assert_allclose(result.numpy(), exact, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "fp8e4nv"])
+@pytest.mark.parametrize("m, n, warps", [(64, 128, 4), (128, 64, 4), (64, 64, 4), (128, 128, 8)])
+def test_turned(device, m, n, warps, dtype):
+    """A transposed product, whose columns are another's K, is no operand in registers."""
+    k, d, wide = 32, 64, "i32" if dtype == "i8" else "fp32"
+    a, b, c = draw((m, k), dtype, 1), draw((n, k), dtype, 2), draw((d, m), dtype, 3)
+    out = device.output((n, d), wide)
+    turned_kernel[(1,)](*map(device.to, (a, b, c)), out.array, M=m, N=n, K=k, D=d, num_warps=warps)
+    number = np.int64 if dtype == "i8" else np.float64
+    products = a.astype(number) @ b.astype(number).T
+    rounded = ((products >> 9) if dtype == "i8" else products).astype(a.dtype)
+    exact = rounded.astype(number).T @ c.astype(number).T
+    bound = 0 if dtype == "i8" else 2.0**-10 * np.abs(exact).max()
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=bound)
