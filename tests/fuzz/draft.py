@@ -16,7 +16,7 @@ from .warps import warps_or_any
 
 HALVES = ("fp16", "fp16", "bf16")
 NAMES = {"fp16": "tl.float16", "bf16": "tl.bfloat16", "fp32": "tl.float32", "i32": "tl.int32"}
-NAMES |= {"i8": "tl.int8", "i64": "tl.int64"}
+NAMES |= {"i8": "tl.int8", "i64": "tl.int64", "fp8e4nv": "tl.float8e4nv", "fp8e5": "tl.float8e5"}
 
 
 @dataclass

@@ -11,6 +11,7 @@ How:   tiles have axes: `m` the rows of the program, `n` the positions of the lo
 from dataclasses import dataclass
 
 from .draft import HALVES, NAMES, Draft, launch_options
+from .dtypes import FP8
 from .pieces_elements import change, clamp
 from .pieces_epilogue import Plane, epilogue
 from .pieces_loops import Sweep, draw_sweep, sweep_loop
@@ -60,6 +61,8 @@ class _Chain:
         while self._work() > MOST_WORK:
             axis = max(self.sizes, key=self.sizes.get)
             self.sizes[axis] //= 2
+        if min(self.sizes.values()) >= 32 and draft.chance(0.2):  # the least K of 8-bit elements
+            self.dtype = draft.pick(*FP8)
         self.blocks, self.heads = draft.pick((1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (5, 1))
         self.accumulators, self.vectors, self.iteration_masks = [], [], []
         self.outer, self.carried, self.wide, self.vectors_out = [], [], [], []

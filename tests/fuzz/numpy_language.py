@@ -20,6 +20,7 @@ from .values import Undefined, sums_exactly
 MANTISSA = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 MOST_TRIPS = 10000
 EXACT_BITS = 23  # of the sums in a dot, whose hardware cuts the last bit off
+EXACT_BITS_OF_BYTES = 13  # of those of fp8 on Hopper
 
 
 class Tile(np.ndarray):
@@ -127,6 +128,7 @@ class Language:
     int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
     float16, float32, float64 = np.float16, np.float32, np.float64
     bfloat16, int1 = ml_dtypes.bfloat16, np.bool_
+    float8e4nv, float8e5 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
     uint8, uint32, uint64 = np.uint8, np.uint32, np.uint64
     complex64 = np.complex64
 
@@ -232,7 +234,8 @@ class Language:
         lowest = _lowest_of_products(*wide)
         if acc is not None:
             lowest = min(lowest, _lowest(np.asarray(acc, np.float64)))
-        if not np.isfinite(total).all() or total.max() / lowest > 2.0**EXACT_BITS:
+        bits = EXACT_BITS_OF_BYTES if a.dtype.itemsize == 1 else EXACT_BITS
+        if not np.isfinite(total).all() or total.max() / lowest > 2.0**bits:
             self.memory.exact = False
         return tile(result.astype(out_dtype))
 
