@@ -22,7 +22,7 @@ from pantile.compiler.compiler import ASTSource, GPUTarget, compile
 from pantile.runtime.errors import OutOfResources
 from plan import read_plan
 
-GIVEN_UP = 10 << 10
+GIVEN_UP = 8 << 10
 POINTER = "*fp16:16"
 GEMM = {
     **dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), POINTER),

@@ -20,7 +20,7 @@ import plan_registers  # noqa: E402
 BOUNDS = {
     (90, "product"): (-0.02, 0.60),
     (90, "forward"): (-0.08, 0.09),
-    (90, "backward"): (-0.15, 0.02),
+    (90, "backward"): (-0.27, 0.08),
     (80, "product"): (-0.07, 0.62),
     (80, "forward"): (-0.02, 0.39),
     (80, "backward"): (-0.02, 0.02),
