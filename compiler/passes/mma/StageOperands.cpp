@@ -179,7 +179,8 @@ Value exchanged(DotOp dot, OperandSource source) {
   const RankedTensorType tile = dot.getLhs().getType();
   const LinearLayout wanted = layoutOfLeft(dot);
   const ConversionKind kind = conversionKind(layoutOf(source.value.getType()), wanted, 8);
-  if (kind == ConversionKind::WarpShared || kind == ConversionKind::Shared)
+  // Renumbered registers would be those of the source, which others may read meanwhile.
+  if (kind != ConversionKind::Shuffles && kind != ConversionKind::HalfShuffles)
     return {};
   OpBuilder builder(dot);
   return ConvertLayoutOp::create(builder, dot.getLoc(), withLayout(tile, wanted), source.value);
