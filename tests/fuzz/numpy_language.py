@@ -50,8 +50,12 @@ class Tile(np.ndarray):
         return iter([self[i] for i in range(len(self))])
 
     def to(self, dtype, **_):
+        """In another type; conversions to fp8 saturate to its largest finite numbers."""
         with np.errstate(all="ignore"):
-            return self.astype(dtype)
+            if dtype not in (Language.float8e4nv, Language.float8e5) or self.dtype == dtype:
+                return self.astype(dtype)
+            largest = float(ml_dtypes.finfo(dtype).max)
+            return self.clip(-largest, largest).astype(dtype)
 
     def trans(self):
         return np.swapaxes(self, -1, -2).copy()
