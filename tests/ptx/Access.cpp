@@ -37,11 +37,11 @@ struct Found {
   Place place;
 };
 
-/// The bytes of lane `lane`, in the space that a decoder put into number[2].
+/// The bytes of lane `lane`, in the space that a decoder put into number[2]; number[3]: of a cluster.
 Found bytesAt(Warp &w, const Instruction &i, const Operand &operand, int lane, int bytes) {
   const auto space = static_cast<Space>(i.number[2]);
   const Word address = w.address(operand, lane);
-  if (space == Space::Shared && i.op.has("shared::cluster")) {
+  if (space == Space::Shared && i.number[3]) {
     Cta *owner = nullptr;
     uint8_t *found = w.cta.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
     return {found, {&owner->shadow, Word(found - owner->sharedMemory.data()), owner}};
@@ -72,7 +72,7 @@ void load(Warp &w, const Instruction &i) {
   const int bytes = i.number[0], count = i.number[1];
   const bool isSigned = i.op.last()[0] == 's';
   const Operand *parts = count > 1 ? i[0].parts.data() : &i[0];
-  const Order order(i.op);
+  const Order &order = i.order;
   forLanes(w.active, [&](int lane) {
     const auto [from, place] = bytesAt(w, i, i[1], lane, bytes * count);
     if (order.isStrong)
@@ -91,7 +91,7 @@ void store(Warp &w, const Instruction &i) {
   const int bytes = i.number[0], count = i.number[1];
   const Operand *parts = count > 1 ? i[1].parts.data() : &i[1];
   const bool isShared = static_cast<Space>(i.number[2]) == Space::Shared;
-  const Order order(i.op);
+  const Order &order = i.order;
   const Knowledge released = order.releases ? w.clock.beginRelease(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
     const auto [to, place] = bytesAt(w, i, i[0], lane, bytes * count);
@@ -218,7 +218,7 @@ void atomic(Warp &w, const Instruction &i) {
   auto part = [&](const Operand &operand, int n) -> const Operand & {
     return operand.kind == Operand::Vector ? operand.parts[n] : operand;
   };
-  const Order order(i.op);
+  const Order &order = i.order;
   const Knowledge released = order.releases ? w.clock.beginRelease(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
     const Found found = bytesAt(w, i, i[at], lane, bytes * count);
@@ -265,6 +265,7 @@ Handler decodeMemory(Instruction &i) {
   i.number[0] = bitsOf(i.op.last()) / 8;
   i.number[1] = vectorLength(i.op);
   i.number[2] = int(spaceOf(i, address));
+  i.number[3] = i.op.has("shared::cluster");
   if (!isLoad)
     return store;
   const bool watches = i.op.has("volatile") || i.op.has("acquire") || i.op.has("relaxed");

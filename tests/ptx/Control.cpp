@@ -1,10 +1,11 @@
 //===- Control.cpp - exits, barriers, calls; exchange between lanes ------------------===//
-// Needs: Values.h.
+// Needs: Operands.h, Values.h.
 // Gives: decodeControl, decodeWarp, decode, shuffleSource.
 // How:   Only the driver's own functions can be called: vprintf and __assertfail. An opcode with a
 //        modifier that Modifiers.cpp does not list faults when it is executed.
 //===------------------------------------------------------------------------------------------===//
 #include "Modifiers.h"
+#include "Operands.h"
 #include "Races.h"
 #include "Values.h"
 
@@ -297,6 +298,7 @@ Handler decodeWarp(Instruction &i) {
 
 void decode(Instruction &instruction) {
   const std::string &base = instruction.op.base;
+  describe(instruction);
   instruction.wholeWarp = instruction.op.has("sync") || instruction.op.has("aligned") ||
                           base == "bar" || base == "barrier";
   instruction.run = unknown;

@@ -333,7 +333,7 @@ EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstre
   Device *const owner = ownerOf(to, bytes);
   if (!owner)
     return fail(InvalidValue, "a memset that leaves its allocation");
-  auto set = [=] { std::memset(reinterpret_cast<void *>(to), value, bytes); };
+  auto set = [=] { owner->memory.fill(to, value, bytes); };
   hasPeers(*owner) ? queues().add(*owner, set) : set();
   return Success;
 }

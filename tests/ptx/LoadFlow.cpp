@@ -1,5 +1,5 @@
 //===- LoadFlow.cpp - follow loaded values through registers and lanes ---------------===//
-// Needs: Machine.h, Operands.h.
+// Needs: Machine.h.
 // Gives: LoadFlow, LoadSets, LoadedBy.
 // How:   The analysis ignores branches: a write to a register anywhere reaches all reads of it. A
 //        shuffle gives a lane the loads of another one; other exchanges between lanes give each
@@ -7,24 +7,27 @@
 //===------------------------------------------------------------------------------------------===//
 #include "LoadFlow.h"
 #include "Machine.h"
-#include "Operands.h"
+#include <algorithm>
 
 namespace pantile::ptx {
 namespace {
 constexpr size_t mostLoads = 2048;         // of a set
 constexpr size_t mostLoadsOfAll = 4 << 20; // of all sets together; beyond, new ones are `any`
 
-bool isLoad(const Instruction &i) {
-  return i.op.base == "ld" && !i.op.has("param") && !i.op.has("local") && !i.op.has("const");
-}
-
-bool isStore(const Instruction &i) {
-  return i.op.base == "st" || i.op.base == "red" || i.op.base == "atom";
-}
-
 bool isExchange(const Instruction &i) {
-  static constexpr std::string_view bases[] = {"shfl", "vote", "match", "redux", "mma"};
-  return std::find(std::begin(bases), std::end(bases), i.op.base) != std::end(bases);
+  return i.kind == Kind::Shuffle || i.kind == Kind::Exchange;
+}
+
+bool isAnyOf(const std::vector<int> &registers, const std::vector<bool> &of) {
+  return std::any_of(registers.begin(), registers.end(), [&](int reg) { return of[reg]; });
+}
+
+/// Adds `registers`; whether some are new.
+bool add(const std::vector<int> &registers, std::vector<bool> &to) {
+  bool isNew = false;
+  for (int reg : registers)
+    isNew |= !to[reg], to[reg] = true;
+  return isNew;
 }
 
 /// The registers that depend on a load.
@@ -32,12 +35,9 @@ std::vector<bool> loadedRegisters(const Kernel &kernel) {
   std::vector<bool> result(kernel.registers);
   for (bool isNew = true; isNew;) {
     isNew = false;
-    for (const Instruction &i : kernel.code) {
-      bool isLoaded = isLoad(i);
-      forSources(i, [&](int reg) { isLoaded |= result[reg]; });
-      if (isLoaded)
-        forResults(i, [&](int reg) { isNew |= !result[reg], result[reg] = true; });
-    }
+    for (const Instruction &i : kernel.code)
+      if (i.kind == Kind::Load || isAnyOf(i.sources, result))
+        isNew |= add(i.results, result);
   }
   return result;
 }
@@ -47,12 +47,9 @@ std::vector<bool> storedRegisters(const Kernel &kernel) {
   std::vector<bool> result(kernel.registers);
   for (bool isNew = true; isNew;) {
     isNew = false;
-    for (auto i = kernel.code.rbegin(); i != kernel.code.rend(); ++i) {
-      bool isStored = isStore(*i);
-      forResults(*i, [&](int reg) { isStored |= result[reg]; });
-      if (isStored)
-        forSources(*i, [&](int reg) { isNew |= !result[reg], result[reg] = true; });
-    }
+    for (auto i = kernel.code.rbegin(); i != kernel.code.rend(); ++i)
+      if (i->kind == Kind::Store || isAnyOf(i->results, result))
+        isNew |= add(i->sources, result);
   }
   return result;
 }
@@ -66,8 +63,8 @@ LoadFlow::LoadFlow(const Kernel &kernel) {
   std::vector<bool> chosen;
   bool isExchanged = false;
   for (const Instruction &i : kernel.code) {
-    bool isOnTheWay = false;
-    forResults(i, [&](int reg) { isOnTheWay |= loaded[reg] && stored[reg]; });
+    const bool isOnTheWay = std::any_of(i.results.begin(), i.results.end(),
+                                        [&](int reg) { return loaded[reg] && stored[reg]; });
     chosen.push_back(isOnTheWay);
     isExchanged |= isOnTheWay && isExchange(i);
   }
@@ -109,9 +106,24 @@ LoadSets::Id LoadSets::joined(Id a, Id b) {
   return joins[key] = named(std::move(both));
 }
 
-bool LoadSets::contains(Id set, uint32_t instruction, int lane) const {
+LoadSets::Id LoadSets::moved(Id set, int from, int to) {
+  const uint32_t bits = from ^ to;
+  if (!bits || set == none || set == any)
+    return set;
+  const uint64_t key = uint64_t(set) << 32 | bits;
+  const auto found = moves.find(key);
+  if (found != moves.end())
+    return found->second;
+  Set other = sets[set];
+  for (uint32_t &load : other)
+    load ^= bits;
+  std::sort(other.begin(), other.end());
+  return moves[key] = named(std::move(other));
+}
+
+bool LoadSets::contains(Id set, uint32_t instruction, int lane, int by) const {
   return set == any ||
-         std::binary_search(sets[set].begin(), sets[set].end(), name(instruction, lane));
+         std::binary_search(sets[set].begin(), sets[set].end(), name(instruction, lane ^ by));
 }
 
 bool LoadSets::containsAny(Id set, uint32_t instruction) const {
@@ -123,37 +135,77 @@ bool LoadSets::containsAny(Id set, uint32_t instruction) const {
 
 void LoadedBy::start(LoadSets &given, int registers) {
   all = &given;
-  sets.assign(size_t(registers) * warpSize, LoadSets::none);
+  common.assign(registers, LoadSets::none);
+  single.clear();
+}
+
+LoadSets::Id LoadedBy::setOf(int reg, int lane) const {
+  return common[reg] == various ? single.at(reg)[lane] : common[reg];
 }
 
 LoadSets::Id LoadedBy::sources(const Instruction &instruction, int lane) const {
   LoadSets::Id result = LoadSets::none;
-  forSources(instruction,
-             [&](int reg) { result = all->joined(result, sets[size_t(reg) * warpSize + lane]); });
+  for (int reg : instruction.sources)
+    result = all->joined(result, setOf(reg, lane));
+  return result;
+}
+
+/// The sources of every lane, or `various`.
+LoadSets::Id LoadedBy::commonSources(const Instruction &instruction) const {
+  LoadSets::Id result = LoadSets::none;
+  for (int reg : instruction.sources) {
+    if (common[reg] == various)
+      return various;
+    result = all->joined(result, common[reg]);
+  }
   return result;
 }
 
 void LoadedBy::follow(const Warp &warp, const Instruction &instruction, Lanes active) {
-  std::array<LoadSets::Id, warpSize> found{};
-  const uint32_t number = &instruction - warp.kernel.code.data();
-  const bool loads = isLoad(instruction);
-  forLanes(active, [&](int lane) {
-    found[lane] = sources(instruction, lane);
-    if (loads)
-      found[lane] = all->joined(found[lane], all->one(number, lane));
-  });
-  if (instruction.op.base == "shfl") {
-    const auto own = found;
-    forLanes(active,
-             [&](int lane) { found[lane] = own[shuffleSource(warp, instruction, lane).lane]; });
-  } else if (isExchange(instruction)) {
-    LoadSets::Id together = LoadSets::none;
-    forLanes(active, [&](int lane) { together = all->joined(together, found[lane]); });
-    found.fill(together);
+  const LoadSets::Id own = instruction.kind == Kind::Load
+                               ? all->own(&instruction - warp.kernel.code.data())
+                               : LoadSets::none;
+  const LoadSets::Id ofAll = commonSources(instruction);
+  if (active == warp.live && ofAll != various && !isExchange(instruction)) {
+    for (int reg : instruction.results)
+      common[reg] = all->joined(ofAll, own);
+    return;
   }
-  forResults(instruction, [&](int reg) {
-    forLanes(active, [&](int lane) { sets[size_t(reg) * warpSize + lane] = found[lane]; });
+  OfLanes found{};
+  forLanes(active, [&](int lane) {
+    found[lane] = all->joined(ofAll == various ? sources(instruction, lane) : ofAll, own);
   });
+  if (isExchange(instruction))
+    exchange(warp, instruction, active, found);
+  for (int reg : instruction.results)
+    set(reg, active, found);
+}
+
+/// What lanes get that give each other `found`.
+void LoadedBy::exchange(const Warp &warp, const Instruction &instruction, Lanes active,
+                        OfLanes &found) {
+  if (instruction.kind == Kind::Shuffle) {
+    const OfLanes own = found;
+    forLanes(active, [&](int lane) {
+      const int from = shuffleSource(warp, instruction, lane).lane;
+      found[lane] = all->moved(own[from], from, lane);
+    });
+    return;
+  }
+  LoadSets::Id together = LoadSets::none; // as lane 0 names them
+  forLanes(active,
+           [&](int lane) { together = all->joined(together, all->moved(found[lane], lane, 0)); });
+  forLanes(active, [&](int lane) { found[lane] = all->moved(together, 0, lane); });
+}
+
+void LoadedBy::set(int reg, Lanes active, const OfLanes &found) {
+  OfLanes now{};
+  for (int lane = 0; lane < warpSize; ++lane)
+    now[lane] = active >> lane & 1 ? found[lane] : setOf(reg, lane);
+  const bool isCommon = std::all_of(now.begin(), now.end(), [&](auto id) { return id == now[0]; });
+  common[reg] = isCommon ? now[0] : various;
+  if (!isCommon)
+    single[reg] = now;
 }
 
 } // namespace pantile::ptx

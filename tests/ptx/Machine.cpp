@@ -15,8 +15,13 @@ constexpr int longestTurn = 300;
 
 bool isChecked(std::string_view check) {
   const char *variable = std::getenv("PANTILE_EMULATION_UNCHECKED");
-  const std::string without = "," + std::string(variable ? variable : "") + ",";
-  return without.find("," + std::string(check) + ",") == without.npos;
+  for (std::string_view left = variable ? variable : ""; !left.empty();) {
+    const size_t end = std::min(left.find(','), left.size());
+    if (left.substr(0, end) == check)
+      return false;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return true;
 }
 
 //===- a warp -------------------------------------------------------------------------------===//
@@ -25,7 +30,7 @@ Warp::Warp(Cta &cta, const Kernel &kernel, int index)
     : cta(cta), kernel(kernel), index(index),
       watches(isChecked("registers") &&
               std::any_of(kernel.code.begin(), kernel.code.end(),
-                          [](const Instruction &i) { return i.op.base == "wgmma"; })) {
+                          [](const Instruction &i) { return i.kind == Kind::WarpGroupMma; })) {
   registers.assign(size_t(kernel.registers) * warpSize, ~Word(0));
   tags.assign(kernel.registers, 0);
   local.assign(size_t(kernel.localBytes) * warpSize, garbage);
@@ -230,7 +235,7 @@ void Warp::run(int budget) {
       watchRegisters(*this, now);
     if (flow && active && flow->follows(pc))
       loadedBy.follow(*this, now, active);
-    if (now.op.base == "bra") {
+    if (now.kind == Kind::Branch) {
       branch(now);
       continue;
     }

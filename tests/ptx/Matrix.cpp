@@ -119,8 +119,8 @@ void multiplyFragments(Warp &w, const Instruction &i) {
   // mma.sync.aligned.SHAPE.row.col.D.A.B.C
   const auto &parts = i.op.parts;
   const Shape shape = shapeOf(parts[2]);
-  const std::string_view type = parts[5], left = parts[6], right = parts[7];
-  const ElementType a = elementType(left), b = elementType(right);
+  const SumType type = sumType(parts[5]);
+  const ElementType a = elementType(parts[6]), b = elementType(parts[7]);
   std::vector<double> as(shape.m * shape.k), bs(shape.k * shape.n), sums(shape.m * shape.n);
   readLeft(w, i[1].parts, a, shape.m, shape.k, as.data());
   for (size_t r = 0; r < i[2].parts.size(); ++r)
@@ -132,7 +132,7 @@ void multiplyFragments(Warp &w, const Instruction &i) {
   forSums(type, shape.m, shape.n, [&](int reg, int shift, int lane, int at) {
     sums[at] = readSum(type, w.reg(i[3].parts[reg])[lane] >> shift);
   });
-  const auto add = type == "f64" ? multiplyFused : multiply;
+  const auto add = type == SumType::F64 ? multiplyFused : multiply;
   add(as.data(), bs.data(), sums.data(), shape.m, shape.n, shape.k);
   forSums(type, shape.m, shape.n, [&](int reg, int shift, int lane, int at) {
     Word &word = w.reg(i[0].parts[reg])[lane];
@@ -141,26 +141,36 @@ void multiplyFragments(Warp &w, const Instruction &i) {
   });
 }
 
+template <class Bits, auto decode> ElementType decodedBy() {
+  auto readPiece = [](const uint8_t *bytes, double *to, int step) {
+    for (int at = 0; at < 16 / int(sizeof(Bits)); ++at) {
+      Bits bits;
+      std::memcpy(&bits, bytes + at * sizeof(Bits), sizeof(Bits));
+      to[at * step] = decode(bits);
+    }
+  };
+  return {8 * int(sizeof(Bits)), decode, readPiece};
+}
+
 } // namespace
 
 ElementType elementType(std::string_view name) {
-  auto with = [](int bits, double (*decode)(Word)) { return ElementType{bits, decode}; };
   if (name == "f16")
-    return with(16, [](Word v) -> double { return toFloat(as<Half>(v)); });
+    return decodedBy<uint16_t, [](Word v) -> double { return toFloat(as<Half>(v)); }>();
   if (name == "bf16")
-    return with(16, [](Word v) -> double { return toFloat(as<BFloat>(v)); });
+    return decodedBy<uint16_t, [](Word v) -> double { return toFloat(as<BFloat>(v)); }>();
   if (name == "tf32") // the hardware ignores the low bits
-    return with(32, [](Word v) -> double { return as<float>(v & 0xffffe000); });
+    return decodedBy<uint32_t, [](Word v) -> double { return as<float>(v & 0xffffe000); }>();
   if (name == "e4m3")
-    return with(8, [](Word v) -> double { return fromE4M3(v); });
+    return decodedBy<uint8_t, [](Word v) -> double { return fromE4M3(v); }>();
   if (name == "e5m2")
-    return with(8, [](Word v) -> double { return fromE5M2(v); });
+    return decodedBy<uint8_t, [](Word v) -> double { return fromE5M2(v); }>();
   if (name == "s8")
-    return with(8, [](Word v) -> double { return int8_t(v); });
+    return decodedBy<uint8_t, [](Word v) -> double { return int8_t(v); }>();
   if (name == "u8")
-    return with(8, [](Word v) -> double { return uint8_t(v); });
+    return decodedBy<uint8_t, [](Word v) -> double { return uint8_t(v); }>();
   if (name == "f64")
-    return with(64, [](Word v) -> double { return as<double>(v); });
+    return decodedBy<uint64_t, [](Word v) -> double { return as<double>(v); }>();
   return {};
 }
 
@@ -176,17 +186,26 @@ void readLeft(Warp &w, const std::vector<Operand> &registers, ElementType type, 
       }
 }
 
-double readSum(std::string_view type, Word value) {
-  return type == "f16"   ? toFloat(as<Half>(value))
-         : type == "s32" ? int32_t(value)
-         : type == "f64" ? as<double>(value)
-                         : as<float>(value);
+SumType sumType(std::string_view name) {
+  return name == "f16"   ? SumType::F16
+         : name == "s32" ? SumType::S32
+         : name == "f64" ? SumType::F64
+                         : SumType::F32;
 }
 
-Word writeSum(std::string_view type, double value) {
-  if (type == "s32") // sums wrap
+double readSum(SumType type, Word value) {
+  return type == SumType::F16   ? toFloat(as<Half>(value))
+         : type == SumType::S32 ? int32_t(value)
+         : type == SumType::F64 ? as<double>(value)
+                                : as<float>(value);
+}
+
+Word writeSum(SumType type, double value) {
+  if (type == SumType::S32) // sums wrap
     return uint32_t(int64_t(value));
-  return type == "f16" ? word(toHalf(value)) : type == "f64" ? word(value) : word(float(value));
+  return type == SumType::F16   ? word(toHalf(value))
+         : type == SumType::F64 ? word(value)
+                                : word(float(value));
 }
 
 void multiply(const double *a, const double *b, double *sums, int m, int n, int k) {

@@ -1,6 +1,6 @@
 //===- Matrix.h - elements, fragments and accumulators of MMAs -----------------------===//
 // Needs: Values.h.
-// Gives: ElementType, readLeft, readSum, writeSum, forSums, multiply.
+// Gives: ElementType, SumType, readLeft, readSum, writeSum, forSums, multiply.
 // How:   Intermediate values are double, and an accumulator is rounded once per instruction.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,6 +11,8 @@ namespace pantile::ptx {
 struct ElementType {
   int bits = 0; // 0: unknown
   double (*decode)(Word) = nullptr;
+  /// Decodes 16 bytes, to every `step`-th place.
+  void (*readPiece)(const uint8_t *bytes, double *to, int step) = nullptr;
 
   /// Of 32 bits; f64 has registers of its own.
   int perRegister() const { return bits == 64 ? 1 : 32 / bits; }
@@ -23,15 +25,17 @@ ElementType elementType(std::string_view name);
 void readLeft(Warp &w, const std::vector<Operand> &registers, ElementType type, int rows, int depth,
               double *out);
 
-double readSum(std::string_view type, Word value);
-Word writeSum(std::string_view type, double value);
+enum class SumType : uint8_t { F32, F16, S32, F64 };
+SumType sumType(std::string_view name);
+double readSum(SumType type, Word value);
+Word writeSum(SumType type, double value);
 
 /// sums += a b, all of them row by row.
 void multiply(const double *a, const double *b, double *sums, int m, int n, int k);
 
 /// Calls `body(register, shift, lane, place)` for every sum of `m` by `n`; `m` is 8 or 16.
-template <class Body> void forSums(std::string_view type, int m, int n, Body body) {
-  const int packed = type == "f16" ? 2 : 1, halves = m / 8;
+template <class Body> void forSums(SumType type, int m, int n, Body body) {
+  const int packed = type == SumType::F16 ? 2 : 1, halves = m / 8;
   for (int cta = 0; cta < n / 8; ++cta)
     for (int half = 0; half < halves; ++half)
       for (int j = 0; j < 2; ++j)

@@ -65,6 +65,19 @@ bool Memory::contains(Word address, size_t bytes) const {
   return true;
 }
 
+void Memory::fill(Word address, uint8_t value, size_t bytes) {
+  constexpr Word page = 4096;
+  Word first = address, end = address + bytes;
+  // What clears a cache gives its pages back instead of touching them all.
+  if (value == 0 && bytes >= sparseBytes) {
+    first = (address + page - 1) / page * page, end = end / page * page;
+    madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+    std::memset(reinterpret_cast<void *>(address), 0, first - address);
+    first = end, end = address + bytes;
+  }
+  std::memset(reinterpret_cast<void *>(first), value, end - first);
+}
+
 bool Memory::isMapped(Word address) const {
   constexpr Word page = 1 << 16;
   auto next = ranges.upper_bound(address);

@@ -16,6 +16,8 @@ public:
   void *allocate(size_t bytes);
   bool free(Word address);
   bool contains(Word address, size_t bytes) const;
+  /// Sets bytes of one allocation.
+  void fill(Word address, uint8_t value, size_t bytes);
   /// Whether hardware could read `address`, whose pages hold more than what was requested.
   bool isMapped(Word address) const;
   /// Where the allocation begins that holds `address`.

@@ -1,11 +1,12 @@
 //===- Program.h - the emulator's representation of PTX ------------------------------===//
-// Needs: nothing.
+// Needs: Order.h.
 // Gives: Module, Kernel, Instruction, Operand; parseModule.
 // How:   Every operand that is a value is the number of a register of 32 lanes of 64 bits each.
 //        Immediates and special registers are registers, too, filled when a warp starts, so that
 //        handlers of instructions have only one kind of operand.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
+#include "Order.h"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,10 +55,16 @@ struct Opcode {
   }
 };
 
+/// What warps and checks ask of each instruction that runs.
+enum class Kind : uint8_t { Other, Branch, Move, Load, Store, Shuffle, Exchange, WarpGroupMma };
+
 struct Instruction {
   Handler run = nullptr;
   Opcode op;
+  Kind kind = Kind::Other; ///< Exchange: between lanes, but for shuffles
+  Order order;             ///< of a memory access
   std::vector<Operand> operands;
+  std::vector<int> sources, results; ///< registers: that it reads, its guard among them, and writes
   int guard = -1;
   bool guardInverted = false;
   bool wholeWarp = false; // waits until all lanes that live have come

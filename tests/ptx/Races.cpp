@@ -1,6 +1,6 @@
 //===- Races.cpp - compare each access with earlier ones -----------------------------===//
 // Needs: see Races.h.
-// Gives: Races, Order.
+// Gives: Races.
 // How:   A release attaches the clock of the thread to the address; the release sequence continues
 //        through atomics that update it and ends at other writes.
 //===------------------------------------------------------------------------------------------===//
@@ -17,19 +17,6 @@ std::string positionOf(Dim3 at) {
 }
 
 } // namespace
-
-Order::Order(const Opcode &op) {
-  const bool isAtomic = op.base == "atom" || op.base == "red";
-  isStrong =
-      isAtomic || op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("release");
-  acquires = op.has("acquire") || op.has("acq_rel");
-  releases = op.has("release") || op.has("acq_rel");
-  isReadOnly = op.has("nc");
-  scope = op.has("volatile") || op.has("sys") ? Scope::Sys
-          : op.has("cta")                     ? Scope::Cta
-          : op.has("cluster")                 ? Scope::Cluster
-                                              : Scope::Gpu;
-}
 
 Races::Races()
     : checks(isChecked("races")), allowsCopies(!std::getenv("PANTILE_EMULATION_COPIES")),
@@ -176,7 +163,7 @@ bool Races::flowsInto(const Stamp &read, const Touch &write) const {
     return false;
   if (read.lane == severalLanes)
     return isCopy(write.stamp, read) && loadSets.containsAny(write.loads, read.instruction);
-  return loadSets.contains(write.loads, read.instruction, read.lane);
+  return loadSets.contains(write.loads, read.instruction, read.lane, write.stamp.lane);
 }
 
 /// Whether `read` was made by the lane that writes, or for it.

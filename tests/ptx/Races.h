@@ -35,13 +35,6 @@ struct Touch {
   bool isReadOnly = false;             ///< by the non-coherent path
 };
 
-/// The order and scope of an instruction: `ld.acquire.gpu`.
-struct Order {
-  explicit Order(const Opcode &op);
-  bool isStrong, acquires, releases, isReadOnly;
-  Scope scope;
-};
-
 class Races {
 public:
   Races();

@@ -1,5 +1,5 @@
 //===- Shadow.h - the last accesses of each byte of memory ---------------------------===//
-// Needs: Clocks.h.
+// Needs: Clocks.h, Order.h.
 // Gives: Stamp, ShadowCell, Shadow.
 // How:   A cell covers 16 bytes of a page until an access needs less, then 8, 4, 2 or 1: the page
 //        is refined. A cell keeps the last weak write, the last strong one and four reads that no
@@ -7,6 +7,7 @@
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Clocks.h"
+#include "Order.h"
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,8 +16,6 @@
 namespace pantile::ptx {
 
 using Word = uint64_t;
-
-enum class Scope : uint8_t { Cta, Cluster, Gpu, Sys };
 
 /// An access. A tick of 0: none.
 struct Stamp {

@@ -17,7 +17,13 @@ struct BFloat {
   uint16_t bits;
 };
 
-inline float toFloat(Half value) { return std::bit_cast<_Float16>(value.bits); }
+inline float toFloat(Half value) {
+  const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = (value.bits & 0x7fffu) << 13;
+  const bool isFinite = magnitude < 0x1fu << 23;
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f; // the biases are 127 and 15
+  return std::bit_cast<float>(
+      sign | (isFinite ? std::bit_cast<uint32_t>(scaled) : magnitude | 0x7f800000u));
+}
 inline float toFloat(BFloat value) { return std::bit_cast<float>(uint32_t(value.bits) << 16); }
 inline float toFloat(float value) { return value; }
 inline double toFloat(double value) { return value; }

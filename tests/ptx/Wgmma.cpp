@@ -39,31 +39,37 @@ public:
     return swizzled(address, span == 16 ? 0 : span);
   }
 
-  /// Element `k` of row or column `n`.
-  double at(int n, int k) const {
-    const int bytes = type.bits / 8;
-    const uint32_t address = addressOf(transposed ? k : n, (transposed ? n : k) * bytes);
-    const uint8_t *place = w.cta.shared(w, i, address, bytes);
-    w.cta.requireFenced(w, i, address, bytes);
-    Word word = 0;
-    std::memcpy(&word, place, bytes);
-    return type.decode(word);
+  /// Elements of rows or columns `first` to `first + count - 1`, `depth` deep, each row or column
+  /// `step` from the next in `out` and each k `stepOfK`.
+  void read(int first, int count, int depth, double *out, int step, int stepOfK) const {
+    forPieces(first, count, depth, [&](uint32_t address, int row, int element) {
+      const uint8_t *place = w.cta.shared(w, i, address, 16);
+      w.cta.requireFenced(w, i, address, 16);
+      const int ofRow = transposed ? stepOfK : step, ofElement = transposed ? step : stepOfK;
+      type.readPiece(place, out + row * ofRow + element * ofElement, ofElement);
+    });
   }
 
-  /// Reads rows or columns `first` to `first + count - 1`, `depth` deep, as far as races go.
+  /// The same, as far as races go.
   void touch(const Touch &touch, int first, int count, int depth) const {
-    const int bytes = type.bits / 8, rows = transposed ? depth : count,
-              along = (transposed ? count : depth) * bytes;
-    for (int row = 0; row < rows; ++row)
-      for (int byte = 0; byte < along; byte += 16) {
-        const uint32_t address =
-            transposed ? addressOf(row, first * bytes + byte) : addressOf(first + row, byte);
-        w.cta.shared(w, i, address, 16);
-        w.cta.races().read(touch, {&w.cta.shadow, address, &w.cta}, 16);
-      }
+    forPieces(first, count, depth, [&](uint32_t address, int, int) {
+      w.cta.shared(w, i, address, 16);
+      w.cta.races().read(touch, {&w.cta.shadow, address, &w.cta}, 16);
+    });
   }
 
 private:
+  /// Calls `body(address, row, element)` for each 16 bytes, which no swizzle splits; rows are along k
+  /// if the operand is transposed.
+  template <class Body> void forPieces(int first, int count, int depth, Body body) const {
+    const int bytes = type.bits / 8, rows = transposed ? depth : count,
+              along = (transposed ? count : depth) * bytes;
+    for (int row = 0; row < rows; ++row)
+      for (int byte = 0; byte < along; byte += 16)
+        body(transposed ? addressOf(row, first * bytes + byte) : addressOf(first + row, byte), row,
+             byte / bytes);
+  }
+
   Warp &w;
   const Instruction &i;
   const ElementType type;
@@ -86,31 +92,27 @@ void perform(Warp &w, const Wgmma &item) {
   // mma_async.sync.aligned.SHAPE.D.A.B sums, a, b, scale[, negations[, transpositions]]
   const Instruction &i = *item.instruction;
   const auto [n, k] = shapeOf(i);
-  const std::string_view sumType = i.op.parts[4];
+  const SumType type = sumType(i.op.parts[4]);
   const ElementType left = elementType(i.op.parts[5]), right = elementType(i.op.parts[6]);
   const bool inRegisters = i[1].kind == Operand::Vector;
   auto flag = [&](size_t at) { return at < i.operands.size() && (w.reg(i[at])[0] & 1); };
   std::vector<double> a(16 * k), b(k * n), sums(16 * n, 0.0);
   if (inRegisters)
     readLeft(w, i[1].parts, left, 16, k, a.data());
-  else {
-    const SharedOperand operand(w, i, item.left, left, flag(6));
-    for (int row = 0; row < 16; ++row)
-      for (int at = 0; at < k; ++at)
-        a[row * k + at] = operand.at(16 * (w.index % 4) + row, at);
-  }
-  const SharedOperand operand(w, i, item.right, right, flag(inRegisters ? 6 : 7));
-  for (int column = 0; column < n; ++column)
-    for (int at = 0; at < k; ++at)
-      b[at * n + column] = operand.at(column, at);
+  else
+    SharedOperand(w, i, item.left, left, flag(6)).read(16 * (w.index % 4), 16, k, a.data(), k, 1);
+  SharedOperand(w, i, item.right, right, flag(inRegisters ? 6 : 7)).read(0, n, k, b.data(), 1, n);
+  std::vector<Cell *> cells;
+  for (uint32_t number : item.cells)
+    cells.push_back(&w.cells[number]);
   if (item.keepsSum)
-    forSums(sumType, 16, n, [&](int reg, int shift, int lane, int at) {
-      sums[at] = readSum(sumType, w.cells[item.cells[reg]][lane] >> shift);
+    forSums(type, 16, n, [&](int reg, int shift, int lane, int at) {
+      sums[at] = readSum(type, (*cells[reg])[lane] >> shift);
     });
   multiply(a.data(), b.data(), sums.data(), 16, n, k);
-  forSums(sumType, 16, n, [&](int reg, int shift, int lane, int at) {
-    uint32_t &word = w.cells[item.cells[reg]][lane];
-    const uint32_t value = writeSum(sumType, sums[at]);
+  forSums(type, 16, n, [&](int reg, int shift, int lane, int at) {
+    uint32_t &word = (*cells[reg])[lane];
+    const uint32_t value = writeSum(type, sums[at]);
     word = shift ? (word & 0xffff) | value << shift : value;
   });
 }

@@ -1,5 +1,5 @@
 //===- WgmmaRegisters.cpp - registers that an MMA in flight uses ---------------------===//
-// Needs: Machine.h, Operands.h.
+// Needs: Machine.h.
 // Gives: watchRegisters, lendRegisters.
 // How:   PTX ISA, "wgmma.fence" and "wgmma.wait_group". Accumulators and registers of the left
 //        operand that other instructions accessed need a fence before the MMA; from then on nothing
@@ -7,14 +7,9 @@
 //        access: it gives the same value another name, and ptxas removes it.
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
-#include "Operands.h"
 
 namespace pantile::ptx {
 namespace {
-
-bool isMove(const Instruction &i) {
-  return i.op.base == "mov" && i[0].kind == Operand::Register && i[1].kind == Operand::Register;
-}
 
 std::string lineOf(const Warp &w, uint32_t instruction) {
   return std::to_string(w.kernel.code[instruction].line);
@@ -43,30 +38,27 @@ void LentRegisters::start(size_t registers) {
 }
 
 void watchRegisters(Warp &w, const Instruction &i) {
-  if (i.op.base == "wgmma" || i.operands.empty())
+  if (i.kind == Kind::WarpGroupMma)
     return;
   const uint32_t number = &i - w.kernel.code.data();
   LentRegisters &lent = w.lent;
-  auto touch = [&](int reg) { lent.touched[reg] = w.steps, lent.by[reg] = number; };
-  if (isMove(i)) {
+  if (i.kind == Kind::Move) {
     const int to = i[0].reg, from = i[1].reg;
     requireWritable(w, i, to, w.tags[from]);
     w.tags[to] = w.tags[from];
     lent.touched[to] = lent.touched[from], lent.by[to] = lent.by[from];
     return;
   }
-  const bool isWrite = !writesNothing(i);
-  for (size_t at = isWrite ? 1 : 0; at < i.operands.size(); ++at)
-    forRegisters(i[at], [&](int reg) {
-      requireReadable(w, i, reg);
-      touch(reg);
-    });
-  if (isWrite)
-    forRegisters(i[0], [&](int reg) {
-      requireWritable(w, i, reg, 0);
-      w.tags[reg] = 0;
-      touch(reg);
-    });
+  auto touch = [&](int reg) { lent.touched[reg] = w.steps, lent.by[reg] = number; };
+  for (int reg : i.sources) {
+    requireReadable(w, i, reg);
+    touch(reg);
+  }
+  for (int reg : i.results) {
+    requireWritable(w, i, reg, 0);
+    w.tags[reg] = 0;
+    touch(reg);
+  }
 }
 
 void lendRegisters(Warp &w, const Instruction &i) {
