@@ -5,6 +5,7 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/Scratch.h"
+#include "analysis/SharedAllocations.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 
@@ -97,6 +98,30 @@ CtaDemand demandOf(func::FuncOp kernel) {
   demand.registersOfThread = registersOfMmaLoops(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + Launch::of(module).producerWarps;
   return demand;
+}
+
+bool keepsCtas(func::FuncOp kernel, const SharedChange &change) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  const MachineModel &machine = machineOf(kernel);
+  CtaDemand before = demandOf(kernel), after = before;
+  before.sharedBytes = sharedBytesWith(module, SharedChange());
+  after.sharedBytes = sharedBytesWith(module, change);
+  return after.sharedBytes <= before.sharedBytes ||
+         machine.ctasPerSm(after) >= std::max<int64_t>(machine.ctasPerSm(before), 1);
+}
+
+bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth) {
+  const MachineModel &machine = machineOf(loop);
+  auto kernel = loop->getParentOfType<func::FuncOp>();
+  CtaDemand demand = demandOf(kernel);
+  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops are not live together
+    if (alloc->getParentOfType<scf::ForOp>())
+      demand.sharedBytes -= bufferBytes(alloc.getType());
+  });
+  demand.sharedBytes += (depth - 1) * stageBytesOf(loads);
+  const int64_t before = machine.ctasPerSm(demand);
+  demand.sharedBytes += stageBytesOf(loads);
+  return demand.sharedBytes <= machine.sm.sharedBytesOfCta && machine.ctasPerSm(demand) == before;
 }
 
 int64_t ctasToKeep(const MachineModel &machine, bool third) {

@@ -8,6 +8,7 @@
 //        gains. (lower/Occupancy.h chooses the occupancy for which ptxas allocates registers.)
 //===-------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,6 +16,7 @@
 #include "support/Target.h"
 
 namespace pantile {
+struct SharedChange;
 
 /// Bytes of all stages of a buffer.
 int64_t bufferBytes(nv::BufferType type);
@@ -36,6 +38,13 @@ int64_t registersOfMmas(mlir::func::FuncOp kernel);
 
 /// The resources that a CTA of `kernel` needs, those of a producer included.
 CtaDemand demandOf(mlir::func::FuncOp kernel);
+
+/// Whether as many CTAs fit an SM after `change` as before, by the offsets of shared memory.
+bool keepsCtas(mlir::func::FuncOp kernel, const SharedChange &change);
+
+/// Whether circular buffers of `depth` stages for `loads` of `loop` leave as many CTAs per SM as
+/// those of one less. Other buffers of loops do not count.
+bool hasRoomForStage(mlir::scf::ForOp loop, llvm::ArrayRef<StagedLoad> loads, int depth);
 
 /// The number of CTAs per SM below which no pass may go to add stages or scratch; one more if
 /// `third`.

@@ -125,7 +125,7 @@ private:
         ends.push_back(end);
         change.liveUntil[end.getBuffer().getDefiningOp()] = place;
       }
-    if (!ends.empty() && !keepsCtas(change)) {
+    if (!ends.empty() && !keepsCtas(loop->getParentOfType<func::FuncOp>(), change)) {
       if (refused.insert(mma).second)
         remarkMissed(mma->getLoc(), Technique::Pipelining)
             << "this dot is complete before what follows it: its operands would stay in shared "
@@ -135,18 +135,6 @@ private:
     for (Operation *end : llvm::reverse(ends))
       end->moveAfter(place);
     return true;
-  }
-
-  /// Whether as many CTAs fit an SM as before.
-  bool keepsCtas(const SharedChange &change) {
-    auto kernel = loop->getParentOfType<func::FuncOp>();
-    auto module = kernel->getParentOfType<ModuleOp>();
-    const MachineModel &machine = machineOf(loop);
-    CtaDemand before = demandOf(kernel), after = before;
-    before.sharedBytes = sharedBytesWith(module, SharedChange());
-    after.sharedBytes = sharedBytesWith(module, change);
-    return after.sharedBytes <= before.sharedBytes ||
-           machine.ctasPerSm(after) >= std::max<int64_t>(machine.ctasPerSm(before), 1);
   }
 
   /// Lets MMA `next` add to the result of the one before in flight.

@@ -60,22 +60,6 @@ bool canCarryAccumulators(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Tar
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
-/// Whether circular buffers of `depth` stages leave as many CTAs per SM as those of one less. Other
-/// buffers of loops do not count.
-bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, const Target &target) {
-  const MachineModel &machine = target.machine();
-  auto kernel = loop->getParentOfType<func::FuncOp>();
-  CtaDemand demand = demandOf(kernel);
-  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops are not live together
-    if (alloc->getParentOfType<scf::ForOp>())
-      demand.sharedBytes -= bufferBytes(alloc.getType());
-  });
-  demand.sharedBytes += (depth - 1) * stageBytesOf(loads);
-  const int64_t before = machine.ctasPerSm(demand);
-  demand.sharedBytes += stageBytesOf(loads);
-  return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
-}
-
 /// Whether all reads of `loads` in the body precede the wait for its only MMA.
 bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
@@ -97,7 +81,7 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   const Schedule plain{stages - 1, stages};
   auto ctasWith = [&](int depth) { return ctasWithBuffers(loop, {}, depth, target); };
   if (options.carriesAccumulators && canCarryAccumulators(loop, loads, target)) {
-    if (hasRoomForStage(loop, loads, stages + 1, target))
+    if (hasRoomForStage(loop, loads, stages + 1))
       return {stages - 1, stages + 1, false, /*carriesAccumulator=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, false, /*carriesAccumulator=*/true} : plain;
   }
