@@ -25,22 +25,12 @@ Operation *lastMma(func::FuncOp kernel) {
   return last;
 }
 
-/// Registers of a loop with dots on mma.sync: all operands are in registers, those of one dot at a
-/// time.
-int64_t registersOfDots(scf::ForOp loop) {
-  int64_t registers = 0, fragments = 0;
-  for (auto dot : loop.getBody()->getOps<DotOp>()) {
-    if (!isa<BlockArgument>(dot.getAcc()))
-      registers += registersOf(dot.getResult());
-    fragments = std::max(fragments, registersOf(dot.getLhs()) + registersOf(dot.getRhs()));
-  }
-  return fragments == 0 ? 0 : registers + fragments + registersWithoutPointers(loop);
-}
-
 /// Registers of a loop with MMAs; 0 for other loops.
 int64_t registersOfLoopMmas(scf::ForOp loop) {
-  return loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() ? registersOfDots(loop)
-                                                                   : registersWithoutPointers(loop);
+  if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
+    return registersWithoutPointers(loop);
+  const int64_t registers = registersOfDots(loop);
+  return registers ? registers + registersWithoutPointers(loop) : 0;
 }
 } // namespace
 

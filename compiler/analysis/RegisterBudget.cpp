@@ -16,10 +16,22 @@ static bool isCarriedInFlight(nv::AsyncMmaOpInterface mma) {
   return llvm::any_of(mma->getUsers(), llvm::IsaPred<scf::YieldOp>);
 }
 
+int64_t registersOfDots(scf::ForOp loop) {
+  int64_t registers = 0, fragments = 0;
+  for (auto dot : loop.getBody()->getOps<DotOp>()) {
+    if (!isa<BlockArgument>(dot.getAcc()))
+      registers += registersOf(dot.getResult());
+    fragments = std::max(fragments, registersOf(dot.getLhs()) + registersOf(dot.getRhs()));
+  }
+  return registers + fragments;
+}
+
 int64_t registersOfLoop(scf::ForOp loop) {
   int64_t registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
+  if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
+    registers += registersOfDots(loop);
   llvm::DenseSet<Value> left; // several MMAs can read one tile
   for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
     if (startsFromZero(mma) && !isCarriedInFlight(mma))

@@ -16,8 +16,13 @@ namespace pantile {
 /// Whether `mma` starts from zero.
 bool startsFromZero(nv::AsyncMmaOpInterface mma);
 
+/// Registers per thread of dots on mma.sync, whose operands are in registers, those of one dot at a
+/// time.
+int64_t registersOfDots(mlir::scf::ForOp loop);
+
 /// Registers per thread: accumulators that start at zero in each iteration, everything that the
-/// loop carries, also in flight, left operands in registers, and some for addresses.
+/// loop carries, also in flight, left operands in registers, dots on mma.sync next to asynchronous
+/// MMAs, and some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);
 
 /// Registers per thread of kernels with a producer, by the number of CTAs per SM.
