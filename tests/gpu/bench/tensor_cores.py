@@ -5,9 +5,10 @@ is compared with float64, and each package's fastest ones are timed again; then 
 and the library's calls run interleaved, in an order drawn for each round, with a cold L2.
 
 Usage: tensor_cores.py [--only TEXT ...] [--rounds 5] [--budget-ms 10] [--minutes 9] [--json FILE]
-                       [--packages pantile triton] [--part I/N] [--compile] [--list]
+                       [--packages pantile triton] [--without PASS ...] [--part I/N] [--compile] [--list]
        --only: rows with one of these in their titles. --part: every Nth row, from the Ith on.
        --compile: launches each configuration once and times nothing, which fills the caches.
+       --without: Pantile without each of these passes or choices, too, which shows what one costs a row.
        After --minutes no further row is begun.
 Gives: rates by contestant and the configurations chosen. Status 1 if a configuration of ours failed.
 """
@@ -36,9 +37,15 @@ def rows_of(package):
     return found
 
 
+WITHOUT = "pantile without "
+
+
 def configurations(row, package):
-    """Those of both packages, and for Pantile its own."""
-    return [*row.configs, *(row.own if package == "pantile" else ())]
+    """Those of both packages, and for Pantile its own, also where it leaves out a pass."""
+    found = [*row.configs, *(row.own if package.startswith("pantile") else ())]
+    if not package.startswith(WITHOUT):
+        return found
+    return [{**config, "disabled_passes": package.removeprefix(WITHOUT)} for config in found]
 
 
 def checked(row, arrays, config):
@@ -141,6 +148,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEXT")
     parser.add_argument("--packages", nargs="+", default=["pantile", "triton"])
+    parser.add_argument("--without", nargs="+", default=[], metavar="PASS")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget-ms", type=float, default=10.0)
     parser.add_argument("--minutes", type=float, default=9.0)
@@ -151,6 +159,7 @@ def main():
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
     packages = {package: rows_of(package) for package in options.packages}
+    packages |= {WITHOUT + name: packages["pantile"] for name in options.without}
     keys = picked(packages["pantile"], options)
     if options.list:
         print("\n".join(title for _, title in keys))
