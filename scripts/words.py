@@ -54,7 +54,8 @@ INSTEAD = {
     r"(\d+|one|two|four|eight|sixteen|several) (bits?|bytes?|lines?|loads?|registers?|rows?|warps?)"
     r" an? (access|element|lane|program|row|thread|warp)": "per",
 }
-PATTERN = re.compile("|".join(rf"(?P<w{i}>\b{word}\b)" for i, word in enumerate(INSTEAD)), re.I)
+GROUPS = "|".join(rf"(?P<w{i}>{word})" for i, word in enumerate(INSTEAD))
+PATTERN = re.compile(rf"\b(?:{GROUPS})\b", re.I)  # one look for a word's start
 # In a name, but not in torch's `regs_per_multiprocessor`.
 BETWEEN_WORDS = re.compile(r"(?<=[a-z])_(?!multiprocessor)(?=[a-z])")
 LEFT_OUT = (
