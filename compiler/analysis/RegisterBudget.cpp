@@ -34,7 +34,8 @@ int64_t registersOfLoop(scf::ForOp loop) {
     registers += registersOfDots(loop);
   llvm::DenseSet<Value> left; // several MMAs can read one tile
   for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    if (startsFromZero(mma) && !isCarriedInFlight(mma))
+    const bool startsAgain = startsFromZero(mma) || loop.isDefinedOutsideOfLoop(mma.getAcc());
+    if (startsAgain && !isCarriedInFlight(mma))
       registers += registersOf(mma.getResult());
     if (!isa<BlockArgument>(mma.getLhs()) && left.insert(mma.getLhs()).second)
       registers += registersOf(mma.getLhs());

@@ -20,7 +20,7 @@ bool startsFromZero(nv::AsyncMmaOpInterface mma);
 /// time.
 int64_t registersOfDots(mlir::scf::ForOp loop);
 
-/// Registers per thread: accumulators that start at zero in each iteration, everything that the
+/// Registers per thread: accumulators that start again in each iteration, everything that the
 /// loop carries, also in flight, left operands in registers, dots on mma.sync next to asynchronous
 /// MMAs, and some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);

@@ -17,7 +17,6 @@ from tests.fuzz.values import Undefined  # noqa: E402
 WHOLE = [kind for kind in kinds.WEIGHTS if kind not in ("statements", "any-extents")]
 
 
-@pytest.mark.may_lack_registers  # of tiles that are drawn
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("kind", WHOLE)
 def test_kernel_agrees_with_numpy(device, kind, number, tmp_path):
