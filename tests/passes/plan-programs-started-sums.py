@@ -1,6 +1,6 @@
 # A sum that starts at a constant, or at a tile from before the loop, takes registers of its own in each iteration: with those for four CTAs per SM ptxas would serialise the MMAs (C7512).
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" --num-warps 4 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s
-# CHECK: ctas_per_sm = 3
+# CHECK: nv.launch<{{.*}}ctas_per_sm = 3
 import pantile
 import pantile.language as tl
 

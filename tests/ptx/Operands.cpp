@@ -26,7 +26,8 @@ bool writesNothing(const Instruction &i) {
 }
 
 bool isMove(const Instruction &i) {
-  return i.op.base == "mov" && i[0].kind == Operand::Register && i[1].kind == Operand::Register;
+  return i.op.base == "mov" && i.operands.size() == 2 && i[0].kind == Operand::Register &&
+         i[1].kind == Operand::Register;
 }
 
 Kind kindOf(const Instruction &i) {
