@@ -103,7 +103,7 @@ PrefetchCopy prefetchCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   auto tile = cast<RankedTensorType>(load.getType());
   const LinearLayout layout = layoutOf(tile);
   const int elementBytes = storageBits(tile.getElementType()) / 8;
-  const int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
+  const int64_t global = axes.widthWithTail(load.getPtr(), load.getMask(), layout) * elementBytes;
   const int64_t bytes = std::min<int64_t>({16, global, sharedLayoutOf(buffer).vectorBytes(layout)});
   if (bytes < 4)
     return {0, "fewer than 4 bytes are contiguous"};

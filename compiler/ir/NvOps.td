@@ -130,7 +130,7 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
   let description = [{
     Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
-    in global and in shared memory, and have the same mask value. With a `barrier` one warp copies, and each of its lanes arrives
+    in global and in shared memory, and their mask is true for the first ones only: for all, some or none. With a `barrier` one warp copies, and each of its lanes arrives
     at the full barrier when its copies are complete; a second time, at once, if there is a mask: after it has stored zeros.
     With `run` the elements of each aligned run of so many are equal, and the first one is copied, for loads that read no other
     (`runs` of `nv.local_load`).

@@ -70,22 +70,37 @@ struct Piece {
   Address from;
   llvm::Value *mask, *enable; ///< may be null: always
   unsigned bytes;
+  llvm::Value *given = nullptr; ///< bytes that are copied, before zeros; null: all
 };
+
+/// How many of the bytes of a vector a mask gives that is true for its first elements only. `single`
+/// elements have one mask value.
+llvm::Value *givenBytes(Lowering &l, ValueList masks, int single, unsigned elementBytes) {
+  llvm::Value *given = l.b.getInt32(0);
+  for (size_t i = 0; i < masks.size(); i += single)
+    given = l.b.CreateAdd(
+        given, l.b.CreateSelect(masks[i], l.b.getInt32(single * elementBytes), l.b.getInt32(0)));
+  return given;
+}
 
 /// Copies `piece` where its mask and enable hold.
 void copyPiece(Lowering &l, const Piece &piece) {
   // 16-byte copies bypass L1 (cp.async.cg): nothing reads the data again there.
   const std::string copy =
       (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") + ".shared.global [$0], " +
-       piece.from.operand(1) + ", " + llvm::Twine(piece.bytes))
+       piece.from.operand(1) + ", " + llvm::Twine(piece.bytes) + (piece.given ? ", $2" : ""))
           .str();
   Values operands{piece.address, piece.from.pointer};
   std::string constraints = "r,l", guard;
+  if (piece.given) {
+    operands.push_back(piece.given);
+    constraints += ",r";
+  }
   llvm::Value *when = piece.enable;
   if (piece.mask)
     when = when ? l.b.CreateAnd(when, piece.mask) : piece.mask;
   if (when) {
-    guard = "@$2 ";
+    guard = "@$" + std::to_string(operands.size()) + " ";
     operands.push_back(when);
     constraints += ",b";
   }
@@ -121,11 +136,17 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   llvm::SmallVector<Piece> unfilled;
   const Values inside = l.inside(op.getPtr().getType());
   const int64_t run = op.getRun().value_or(1);
+  const int64_t alike =
+      masks.empty() ? width : l.axisInfo().of(op.getMask()).runOfEquals(layout.fastestDim());
+  const int single =
+      static_cast<int>(std::min<int64_t>(width, alike)); // elements with one mask value
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas || !offsets[i] || layout.apply(static_cast<int>(i), 0, 0).front() % run != 0)
       continue;
-    const Piece piece{l.sharedAddress(offsets[i]), addresses[i / width],
-                      masks.empty() ? nullptr : masks[i], l.masked(enable, inside[i]), bytes};
+    Piece piece{l.sharedAddress(offsets[i]), addresses[i / width],
+                masks.empty() ? nullptr : masks[i], l.masked(enable, inside[i]), bytes};
+    if (piece.mask && single < width)
+      piece.given = givenBytes(l, masks.slice(i, width), single, shared.elementBits() / 8);
     if (!op->hasAttr(names::onlyZeros))
       copyPiece(l, piece);
     if (piece.mask && !op->hasAttr(names::keepsZeros))

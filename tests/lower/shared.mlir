@@ -1,6 +1,7 @@
 // ldmatrix where the layout is made of 8x8 matrices, cp.async in 16-byte pieces.
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/masked_copy.mlir | FileCheck %s --check-prefix=MASKED-COPY
+// RUN: pantile-lower --ptx --no-line-info %t/cut_copy.mlir | FileCheck %s --check-prefix=CUT-COPY
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_1_1.mlir | FileCheck %s --check-prefix=LDMATRIX-1-1
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_0_1.mlir | FileCheck %s --check-prefix=LDMATRIX-0-1
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_big_kn.mlir | FileCheck %s --check-prefix=WGMMA-BIG-KN
@@ -25,6 +26,28 @@
 // MASKED-COPY: @%p[[REST:[0-9]+]] st.shared.b32 [%r[[ROW]]], 0;
 // MASKED-COPY: @%p[[REST]] st.shared.b32 [%r[[OTHER]]], 0;
 // MASKED-COPY-COUNT-2: @%p{{[0-9]+}} st.shared.b32 [%r{{[0-9]+}}], 0;
+// A mask that may end within four elements gives the number of bytes, and the copy zeros after them. Copies of which it
+// leaves nothing are masked off as a whole: by the mask of the first element.
+// CUT-COPY: @[[FIRST:%p[0-9]+]] cp.async.cg.shared.global [%r[[PLACE:[0-9]+]]], [%rd{{[0-9]+}}], 16, %r{{[0-9]+}};
+// CUT-COPY-NOT: cp.async.ca
+// CUT-COPY: @%p{{[0-9]+}} st.shared.v4.b32 [%r[[PLACE]]], {0, 0, 0, 0};
+//--- cut_copy.mlir
+#tile32 = #tile.layout<[1, 128], reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+#line = #tile.layout<[128], reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>
+module attributes {nv.launch = #nv.launch<shared_bytes = 512>, tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  func.func @cut_copy(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) attributes {tile.kernel} {
+    %buffer = nv.alloc at 0 : <1 x[1, 128] x f32, <[1, 0], 128>>
+    %i = tile.arange 0, 128 : tensor<128xi32, #line>
+    %j = tile.expand_dims %i, 0 : tensor<128xi32, #line> -> tensor<1x128xi32, #tile32>
+    %end = tile.splat %n : tensor<1x128xi32, #tile32>
+    %mask = arith.cmpi slt, %j, %end : tensor<1x128xi32, #tile32>
+    %base = tile.splat %x : tensor<1x128x!tile.ptr<f32>, #tile32>
+    %p = tile.addptr %base, %j : tensor<1x128x!tile.ptr<f32>, #tile32>, tensor<1x128xi32, #tile32>
+    nv.copy_async %p, %buffer mask %mask : tensor<1x128xi1, #tile32> {vectorBytes = 16 : i32} : tensor<1x128x!tile.ptr<f32>, #tile32>, <1 x[1, 128] x f32, <[1, 0], 128>>
+    nv.commit
+    return
+  }
+}
 //--- masked_copy.mlir
 #tile32 = #tile.layout<[32, 32], reg = [[0, 1], [0, 2], [0, 16], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>
 #row = #tile.layout<[32, 1], reg = [[0, 0], [0, 0], [0, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>
