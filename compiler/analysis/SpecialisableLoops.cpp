@@ -4,7 +4,8 @@
 //        1. Its staged loads are read by MMAs of the loop alone. Tiles that are worth a buffer though
 //        threads compute with them (StageValues.h) are read in the loop body alone. TMA can do each
 //        of these loads (TmaAccess.h); with mixed transports one of them, where the consumers can
-//        copy the others (PrefetchLegality.h).
+//        copy the others (PrefetchLegality.h). It loads at least as many bytes as threads load for their
+//        own arithmetic: these wait for their own loads in any case.
 //        2. One thread can compute their coordinates, and the bounds and conditions of the loops
 //        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
 //        3. Nothing that writes memory or synchronises with other threads comes between the start of
@@ -223,6 +224,8 @@ private:
       return false;
     if (!specialisable.copies.empty() && !mayCopy(specialisable))
       return false;
+    if (!loadsMost(specialisable))
+      return false;
     if (Operation *effect = earlierEffectFor(specialisable))
       return refuseBefore(effect, loop, "memory that it loads may have been written before");
     specialisable.inFlight =
@@ -273,6 +276,20 @@ private:
       return refuse(staged.load, reason);
     specialisable.copies.push_back({staged, buffer, copy.bytes, reason});
     return true;
+  }
+
+  /// Refuses a producer that would load less than threads load for their own arithmetic.
+  bool loadsMost(const SpecialisableLoop &specialisable) {
+    int64_t bytes = 0;
+    llvm::SmallDenseSet<Operation *> ofProducer;
+    for (const ProducerLoad &load : specialisable.loads) {
+      bytes += load.buffer.getStageBytes();
+      ofProducer.insert(load.staged.load);
+    }
+    const OwnLoads own = ownLoadsOf(specialisable.loop, ofProducer, axes);
+    return own.bytes <= bytes ||
+           refuse(own.largest, "threads load more of an iteration for their own "
+                               "arithmetic than a producer would");
   }
 
   bool addIfFollowed(SpecialisableLoop &specialisable, const ProducerLoad &load) {

@@ -103,6 +103,25 @@ VectorLoads vectorsOf(scf::ForOp loop, const Target &target) {
   return {std::move(vectors), canBeHeld};
 }
 
+OwnLoads ownLoadsOf(scf::ForOp loop, const llvm::SmallDenseSet<Operation *> &others,
+                    const AxisInfoAnalysis &axes) {
+  OwnLoads own;
+  int64_t most = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>()) {
+    auto tile = dyn_cast<RankedTensorType>(load.getType());
+    if (!tile || others.contains(load) ||
+        llvm::any_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>))
+      continue;
+    int64_t bytes = llvm::divideCeil(storageBits(tile.getElementType()), 8);
+    for (auto [d, extent] : llvm::enumerate(tile.getShape()))
+      bytes *= llvm::divideCeil(extent, axes.of(load.getPtr()).runOfEquals(d));
+    own.bytes += bytes;
+    if (bytes > most)
+      own.largest = load, most = bytes;
+  }
+  return own;
+}
+
 SmallVector<Operation *> usersOf(LoadOp load) {
   llvm::SetVector<Operation *> users;
   SmallVector<Value> views{load.getResult()};

@@ -8,6 +8,7 @@
 #include "analysis/StagedLoad.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "support/Target.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace pantile {
 
@@ -28,6 +29,16 @@ struct VectorLoads {
   bool canBeHeld = false; ///< a thread has registers for those of the next iteration
 };
 VectorLoads vectorsOf(mlir::scf::ForOp loop, const Target &target);
+
+/// Tiles that threads load in an iteration for their own arithmetic, not for an MMA.
+struct OwnLoads {
+  int64_t bytes = 0; ///< elements with equal addresses count once
+  LoadOp largest;
+};
+
+/// Those of the body of `loop` itself, but for `others`.
+OwnLoads ownLoadsOf(mlir::scf::ForOp loop, const llvm::SmallDenseSet<mlir::Operation *> &others,
+                    const AxisInfoAnalysis &axes);
 
 /// The operations of the body that compute with the tile of `load`, or convert a matrix, in order. Views
 /// of its registers compute nothing.
