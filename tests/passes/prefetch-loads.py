@@ -6,6 +6,7 @@
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --disable-pass nv-prefetch-loads --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel in_place --signature "*fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel counted --signature "*fp32:16, *fp32:16, *i32, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel scaled --signature "*fp32:16, *fp32:16, *fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=SCALAR
 import pantile as triton
 import pantile.language as tl
 
@@ -53,3 +54,19 @@ def counted(y, x, count, rows, n):
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
         tl.atomic_add(count, 1)
         tl.store(y + row * n + cols, tl.load(x + row * n + cols))
+
+
+# A scalar of a row comes with its tile, next to as many registers of tiles as are allowed.
+# SCALAR: %[[TILE:.*]] = tile.load {{.*}} -> tensor<4096xf32
+# SCALAR: %[[SCALE:.*]] = tile.load {{.*}} -> f32
+# SCALAR: scf.for {{.*}}(%[[ROW:.*]] = %[[TILE]], %[[BY:.*]] = %[[SCALE]])
+# SCALAR: %[[NEXT:.*]] = tile.load {{.*}} -> tensor<4096xf32
+# SCALAR: %[[THEN:.*]] = tile.load {{.*}} -> f32
+# SCALAR: tile.splat %[[BY]]
+# SCALAR: scf.yield %[[NEXT]], %[[THEN]]
+@triton.jit
+def scaled(y, x, scale, rows, n):
+    cols = tl.arange(0, 4096)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        v = tl.load(x + row * n + cols, mask=cols < n, other=0.0)
+        tl.store(y + row * n + cols, v * tl.load(scale + row), mask=cols < n)

@@ -7,7 +7,7 @@
 //           has all the rest.
 //        2. The address must follow from the induction variable.
 //        3. The distance is `num_stages` - 1 iterations, or fewer: the carried tiles must fit into
-//           registers.
+//           registers. Scalars, such as a row's mean, do not count.
 //        4. By `num_stages` the user promises that stores of the loop do not alias its later loads.
 //           A store through the same argument, or an atomic, still forbids to prefetch.
 //        Loops with MMAs:
@@ -95,7 +95,7 @@ public:
       return;
     if (!hasMmas)
       distance = std::clamp<int64_t>(hintedStages(loop) - 1, 1,
-                                     std::max<int64_t>(mostRegisters() / registers, 1));
+                                     mostRegisters() / std::max<int64_t>(registers, 1));
     for (LoadOp load : loads)
       remarkApplied(load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << distance << (distance == 1 ? " iteration" : " iterations")
@@ -110,14 +110,14 @@ private:
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
       Value base = baseOf(load.getPtr());
       if (!isKernelArgument(base) || isCarried(load) ||
-          (hasMmas ? !isShort(load, axes) || mayChange(loop, base)
-                   : !isa<RankedTensorType>(load.getType()) || mayWrite(loop, base)))
+          (hasMmas ? !isShort(load, axes) || mayChange(loop, base) : mayWrite(loop, base)))
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
-      if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
-          registers + registersFor(load, axes) > mostRegisters())
+      const bool isFree = !hasMmas && !isa<RankedTensorType>(load.getType());
+      const int64_t own = isFree ? 0 : registersFor(load, axes);
+      if (!slice || !canCarry(*slice) || isInvariant(*slice) || registers + own > mostRegisters())
         continue;
-      registers += registersFor(load, axes);
+      registers += own;
       loads.push_back(load);
       slices.push_back(std::move(*slice));
     }
