@@ -313,61 +313,21 @@ Result<void> Compilation::keepAbi() {
 
 //===- shared memory ---------------------------------------------------------------------===//
 
-/// What a kernel can go without, in the order in which that is tried: first what a launch of Triton has
-/// not, then what keeps operands and results in shared memory. Passes choose what fits by estimates;
-/// each row is for what they have no access to before AllocateShared has run
-/// (docs/decisions/concessions-to-shared-memory.md).
-std::vector<Compilation::Concession> Compilation::concessions() {
-  auto has = [&](auto isIt) {
-    return module
-        ->walk([&](mlir::Operation *op) {
-          return isIt(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-        })
-        .wasInterrupted();
-  };
-  auto readsOutsideOfLoops = [](mlir::Operation *op) {
-    return mlir::isa<nv::LocalLoadOp>(op) && !mlir::isa<mlir::scf::ForOp>(op->getParentOp());
-  };
-  auto isMmaOfFp32 = [](mlir::Operation *op) {
-    auto mma = mlir::dyn_cast<nv::AsyncMmaOpInterface>(op);
-    return mma && mma.getRhs().getType().getElementType().isF32();
-  };
-  return {
-      {"TMA does no stores: what they go through does not fit into shared memory",
-       Technique::TensorMaps, &without.tmaStores, has(llvm::IsaPred<nv::TmaStoreOp>)},
-      {"the kernel is not persistent: the stages of one program and the scratch of another do "
-       "not fit into shared memory",
-       Technique::Persistence, &without.persistence, data->persistent},
-      {"warps are not specialised: their circular buffers do not fit into shared memory",
-       Technique::WarpSpecialisation, &without.producer, has(llvm::IsaPred<nv::ProducerOp>)},
-      {"operands of dots outside of loops have no buffers of their own: they do not fit into "
-       "shared memory",
-       Technique::Pipelining, &without.operandBuffers, has(readsOutsideOfLoops)},
-      {"loads are prefetched one iteration less ahead: the buffers of all stages do not fit into "
-       "shared memory",
-       Technique::Pipelining, &without.lastStage, true},
-      {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",
-       Technique::TensorCores, &without.fp32OnWgmma, has(isMmaOfFp32)},
-      {"results of dots are stored in the accumulator's layout: scratch for another layout does "
-       "not fit into shared memory",
-       Technique::GlobalMemory, &without.resultBuffers, true}};
-}
-
 /// Compiles again without one thing after the other until shared memory suffices.
 Result<void> Compilation::fitShared(const Target &target) {
   int64_t required = 0; // without what launches of Triton have not
   while (data->sharedBytes > target.maxSharedBytes()) {
     if (required == 0 && data->tensorMaps.empty())
       required = data->sharedBytes;
-    const std::vector<Concession> all = concessions();
-    const auto next =
-        llvm::find_if(all, [](const Concession &one) { return one.mayHelp && !*one.isTaken; });
+    const std::vector<Concession> all = concessionsOf(*module, data->persistent);
+    const auto next = llvm::find_if(
+        all, [&](const Concession &one) { return one.mayHelp && !(without.*one.taken); });
     if (next == all.end())
       return makeError(ErrorKind::Resources,
                        fmt::format("out of resource: shared memory, Required: {}, Hardware limit: "
                                    "{}. Reducing block sizes or `num_stages` may help.",
                                    required, target.maxSharedBytes()));
-    *next->isTaken = true;
+    without.*next->taken = true;
     giveUp(*next);
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
     if (Result<void> simplified = simplifyTiles(); !simplified)

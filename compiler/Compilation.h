@@ -5,6 +5,7 @@
 //        nothing and run on any thread. The stages are the member functions, in order.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "Concession.h"
 #include "IrDiagnostics.h"
 #include "Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -34,14 +35,6 @@ public:
   Result<std::shared_ptr<Kernel::Data>> run();
 
 private:
-  /// What a kernel can go without for shared memory.
-  struct Concession {
-    std::string reason;
-    Technique technique;
-    bool *isTaken; ///< of `without`
-    bool mayHelp;  ///< the kernel has it
-  };
-
   bool retryWithLessOverlap();
   Result<void> runStages();
   Result<void> printTree();
@@ -51,7 +44,6 @@ private:
   void predict();
   Result<void> runGpuStages(const Target &target);
   Result<void> optimizeTiles();
-  std::vector<Concession> concessions();
   Result<void> fitShared(const Target &target);
   void giveUp(const Concession &concession);
   Result<void> generateCode(const Target &target);

@@ -18,8 +18,10 @@ namespace {
 Operation *lastMma(func::FuncOp kernel) {
   Block &entry = kernel.getBody().front();
   Operation *last = nullptr;
-  kernel.walk([&](nv::AsyncMmaOpInterface mma) {
-    if (Operation *top = entry.findAncestorOpInBlock(*mma); top)
+  kernel.walk([&](Operation *op) {
+    if (!isa<nv::AsyncMmaOpInterface, DotOp>(op))
+      return;
+    if (Operation *top = entry.findAncestorOpInBlock(*op); top)
       last = !last || last->isBeforeInBlock(top) ? top : last;
   });
   return last;

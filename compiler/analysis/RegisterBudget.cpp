@@ -26,6 +26,22 @@ int64_t registersOfDots(scf::ForOp loop) {
   return registers + fragments;
 }
 
+int64_t registersOfMmaSync(scf::ForOp loop) {
+  Operation *yield = loop.getBody()->getTerminator();
+  int64_t registers = machineOf(loop).registers.overheadOfLoop, fragments = 0;
+  for (Value argument : loop.getRegionIterArgs())
+    if (!isa<PtrType>(elementTypeOf(argument.getType())))
+      registers += registersOf(argument);
+  for (auto dot : loop.getBody()->getOps<DotOp>()) {
+    if (!llvm::is_contained(dot->getUsers(), yield))
+      registers += registersOf(dot.getResult());
+    const int64_t depth = dot.getLhs().getType().getShape().back(),
+                  step = dot.getMma() ? std::min<int64_t>(dot.getMma()->getK(), depth) : depth;
+    fragments = std::max(fragments, registersOf(dot.getRhs()) * step / depth);
+  }
+  return registers + fragments;
+}
+
 int64_t registersOfLoop(scf::ForOp loop) {
   int64_t registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())

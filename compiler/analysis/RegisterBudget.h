@@ -20,6 +20,10 @@ bool startsFromZero(nv::AsyncMmaOpInterface mma);
 /// time.
 int64_t registersOfDots(mlir::scf::ForOp loop);
 
+/// Registers per thread of a loop whose dots run on mma.sync, but for loop-invariant operands: what it carries
+/// other than pointers, results of dots, the right fragments of one step, and some for addresses.
+int64_t registersOfMmaSync(mlir::scf::ForOp loop);
+
 /// Registers per thread: accumulators that start again in each iteration, everything that the
 /// loop carries, also in flight, left operands in registers, dots on mma.sync next to asynchronous
 /// MMAs, and some for addresses.

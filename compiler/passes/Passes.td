@@ -131,10 +131,10 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   let summary = "Put the operands of tensor-core dots into shared memory";
   let description = [{
     A wgmma dot becomes `nv.wgmma`, and a scalar one `nv.fma`, on buffers. In loops, a loaded operand of an mma.sync dot goes through a buffer, too,
-    so that its load can become an asynchronous copy.
+    so that its load can become an asynchronous copy, and so does one that the loop keeps, if registers do not hold it.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"inPlace", "in-place", "bool", "false", "dots outside of loops have no buffers that are not required">];
+  let options = [Option<"inPlace", "in-place", "bool", "false", "operands that are loaded outside of loops have no buffers that are not required">];
 }
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   let summary = "Keep an operand that several MMAs or loops read in one buffer";

@@ -30,7 +30,7 @@ def matmul(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K:
 
 
 # One operand after the other, where both do not fit.
-# STRAIGHT: remark: operands of dots outside of loops have no buffers of their own: they do not fit into shared memory
+# STRAIGHT: remark: operands that are loaded outside of loops have no buffers of their own: they do not fit into shared memory
 # STRAIGHT: shared_bytes = 131072
 @triton.jit
 def straight(a, b, c):

@@ -4,11 +4,12 @@
 //           registers if it is computed there in the layout of the instruction, or lanes can
 //           exchange it.
 //        2. A scalar dot is `nv.fma` on buffers.
-//        3. An operand of mma.sync goes through a buffer in two cases. Either it is loaded: the
-//           load can then become an asynchronous copy, or does not stall the next load. Or its
-//           vectors run across K, and its threads are not those of the instruction: ldmatrix then
-//           transposes it. With option `in-place`, for kernels whose buffers do not fit together,
-//           such operands outside of loops get no buffers.
+//        3. An operand of mma.sync goes through a buffer in three cases. Either it is loaded: the
+//           load can then become an asynchronous copy, or does not stall the next load. Or a loop keeps
+//           what was loaded before it, and a thread has no registers for that: ldmatrix reads it in each
+//           iteration. Or its vectors run across K, and its threads are not those of the instruction:
+//           ldmatrix then transposes it. With option `in-place`, for kernels whose buffers do not fit
+//           together, operands that are loaded outside of loops get no buffers.
 // How:   1. An operand is traced through conversions and transposes to its source value.
 //        2. The source is stored in its own order: fastest dimension first, widest swizzle. The
 //           transposes become views of the buffer.
@@ -23,12 +24,14 @@
 //           two buffers: the load goes to the first one, and threads move it to the second one,
 //           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/RegisterBudget.h"
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
 #include "ir/AsyncMma.h"
 #include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "ir/MmaLayout.h"
+#include "ir/Registers.h"
 #include "ir/Tile.h"
 #include "layout/MatrixAccess.h"
 #include "layout/TransposingLayout.h"
@@ -356,14 +359,38 @@ bool isInPlace(Value operand) {
   return convert && layoutOf(convert.getSrc().getType()).sameThreads(layoutOf(operand.getType()));
 }
 
-/// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer.
-void stageMmaSync(DotOp dot, bool inPlace) {
+/// The loop in which `source` is loop-invariant, if it is loaded and stands directly around `dot`.
+scf::ForOp loopKeeping(DotOp dot, OperandSource source) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  auto load = source.value.getDefiningOp<LoadOp>();
+  return loop && load && loop.isDefinedOutsideOfLoop(source.value) ? loop : scf::ForOp();
+}
+
+/// The loops whose loop-invariant operands of mma.sync do not fit into registers.
+llvm::DenseSet<Operation *> crowdedLoops(ModuleOp module) {
+  llvm::DenseSet<Operation *> crowded;
+  module.walk([&](scf::ForOp loop) {
+    int64_t kept = 0;
+    for (auto dot : loop.getBody()->getOps<DotOp>())
+      if (dot.getMma() && dot.getMma()->getKind() == MmaKind::MmaSync)
+        for (Value operand : {dot.getLhs(), dot.getRhs()})
+          if (loopKeeping(dot, sourceOf(operand)))
+            kept += registersOf(operand);
+    if (kept > 0 && registersOfMmaSync(loop) + kept > machineOf(loop).sm.registersOfThread)
+      crowded.insert(loop);
+  });
+  return crowded;
+}
+
+/// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer. `isCrowded`: neither do
+/// registers suffice for those that are loaded there.
+void stageMmaSync(DotOp dot, bool inPlace, bool isCrowded) {
   if (dot.getType().getRank() != 2 || (inPlace && !isa<scf::ForOp>(dot->getParentOp())))
     return;
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     OperandSource source = sourceOf(operand->get());
-    if (!isStreamed(dot, source) &&
+    if (!isStreamed(dot, source) && !(isCrowded && loopKeeping(dot, source)) &&
         (isInPlace(operand->get()) ||
          !isTransposedByLdmatrix(dot, source, operand == &dot.getLhsMutable())))
       continue;
@@ -378,13 +405,14 @@ void stageMmaSync(DotOp dot, bool inPlace) {
 struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
   using StageOperandsBase::StageOperandsBase;
   void runOnOperation() override {
+    const auto crowded = inPlace ? llvm::DenseSet<Operation *>() : crowdedLoops(getOperation());
     for (DotOp dot : opsIn<DotOp>(getOperation())) {
       if (!dot.getMma())
         continue;
       if (isAsync(dot.getMmaAttr()))
         stageAsync(dot);
       else if (dot.getMma()->getKind() == MmaKind::MmaSync)
-        stageMmaSync(dot, inPlace);
+        stageMmaSync(dot, inPlace, crowded.contains(dot->getParentOp()));
       else
         stageFma(dot);
     }

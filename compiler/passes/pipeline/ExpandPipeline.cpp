@@ -144,7 +144,8 @@ private:
 
   /// Notes where the operations are, with places between them for what is added, and finds where
   /// the copies for a later iteration are issued: between an MMA and its wait; else before the first
-  /// dot, whose operands are read by then; else at the start. If they overwrite a stage whose MMA is
+  /// dot, whose operands are read by then, unless registers did not hold what the loop keeps; else at
+  /// the start. If they overwrite a stage whose MMA is
   /// in flight until that wait, they follow the wait and a barrier.
   void findPlaces() {
     Block &body = *loop.getBody();
@@ -154,7 +155,7 @@ private:
     issuePlace = 2;
     auto waits = body.getOps<nv::MmaWaitOpInterface>();
     auto dots = body.getOps<DotOp>();
-    if (waits.empty() && dots.empty())
+    if (waits.empty() && (dots.empty() || readsKeptOperand(*dots.begin())))
       return;
     Operation *op = waits.empty() ? *dots.begin() : (*waits.begin()).getOperation();
     const int inFlight = !waits.empty() && !(*waits.begin()).getDone().empty() ? 1 : 0;
@@ -164,6 +165,14 @@ private:
       return;
     builder.setInsertionPointAfter(op);
     placeOf[nv::BarrierOp::create(builder, loc)] = issuePlace - 1;
+  }
+
+  /// Whether `dot` reads a loop-invariant operand from a buffer (StageOperands).
+  bool readsKeptOperand(DotOp dot) {
+    return llvm::any_of(ValueRange{dot.getLhs(), dot.getRhs()}, [&](Value operand) {
+      auto read = operand.getDefiningOp<nv::LocalLoadOp>();
+      return read && loop.isDefinedOutsideOfLoop(viewedBuffer(read.getBuffer()));
+    });
   }
 
   /// Lets the loop carry the index of a stage.
