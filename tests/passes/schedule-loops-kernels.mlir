@@ -159,10 +159,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// With a distance of seven iterations the indirect tiles would cost a second CTA.
-// REMARK: remark: load is not prefetched: its buffers would leave one CTA per SM
+// With a distance of seven iterations the indirect tiles would cost a second CTA: all tiles have a stage less.
 // CHECK-LABEL: @two_blocks_or_a_table
-// CHECK-COUNT-1: nv.channel via cp_async ahead 7
+// CHECK-COUNT-2: nv.channel via cp_async ahead 6
 // CHECK-NOT: nv.channel
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 8 : i32} {
   func.func @two_blocks_or_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {

@@ -115,10 +115,15 @@ struct LoopCopies {
 
 constexpr const char *costsCta = "its buffers would leave one CTA per SM";
 
-/// Decides how the loads of `loop` are prefetched with so many stages, without changing the IR.
+/// Decides how the loads of `loop` are prefetched with at most so many stages, without changing the IR.
+/// Where addresses depend on loads, stages that would cost the second CTA per SM are left out.
 LoopCopies scheduleLoads(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
                          const Target &target, const ScheduleLoopsOptions &options) {
   LoopCopies result{loop, {}, {}, {}};
+  auto isGathered = [&](StagedLoad staged) { return isIndirect(loop, staged.load); };
+  if (llvm::any_of(findStagedLoads(loop), isGathered))
+    while (stages > 2 && costsSecondCta(loop, stages, target))
+      --stages;
   const bool isCostly = costsSecondCta(loop, stages, target);
   for (StagedLoad staged : findStagedLoads(loop)) {
     PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);

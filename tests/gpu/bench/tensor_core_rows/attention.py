@@ -309,12 +309,13 @@ class LatentDecode(Row):
     """Decode of multi-head latent attention: the heads share rows of 512 + 64; two launches."""
 
     def __init__(self, batch, length, heads=128):
-        few = "" if heads == 128 else f", {heads} heads"
-        super().__init__(f"MLA decode, {batch} sequences of {length}{few}")
+        of_heads = "" if heads == 128 else f", {heads} heads"
+        super().__init__(f"MLA decode, {batch} sequences of {length}{of_heads}")
         self.batch, self.length, self.heads, self.page = batch, length, heads, 64
         self.bytes = 2 * batch * length * 576
         self.math = 2 * batch * heads * length * (576 + 512)
         most = 64 if batch == 1 else 8
+        few = 256 // batch if heads == 16 else most // 4  # for 16 heads two CTAs per SM
         self.configs = [
             {"ROWS": rows, "COLUMNS": columns, "SPLITS": splits, "num_warps": w, "num_stages": s}
             for rows, columns, w, s in (
@@ -325,7 +326,7 @@ class LatentDecode(Row):
                 (16, 64, 4, 2),
                 (16, 32, 4, 4),
             )
-            for splits in (most // 4, most)
+            for splits in (few, most)
         ]
 
     def arrays(self):
