@@ -79,6 +79,7 @@ def tensor_cores():
             "tensor-cores-2026-11-30.json",
             "tensor-cores-2026-11-30-morning.json",
             "tensor-cores-2026-11-30-noon.json",
+            "tensor-cores-2026-11-30-evening.json",
         )
         for row in read(name)["rows"]
     }
