@@ -7,13 +7,14 @@
 namespace pantile {
 namespace {
 
-/// Whether `op` reads an operand of a dot on mma.sync from a buffer of its own, which stands outside of
-/// loops: the dot does, or the loop around it keeps the operand.
+/// Whether `op` reads an operand that was loaded outside of loops, or of the loop around `op`, from a
+/// buffer of its own.
 bool readsOperandBuffer(mlir::Operation *op) {
   auto read = mlir::dyn_cast<nv::LocalLoadOp>(op);
-  mlir::Operation *buffer = read ? viewedBuffer(read.getBuffer()).getDefiningOp() : nullptr;
-  return mlir::isa_and_nonnull<nv::AllocOp>(buffer) &&
-         !mlir::isa<mlir::scf::ForOp>(buffer->getParentOp());
+  if (!read || !mlir::isa<mlir::scf::ForOp>(op->getParentOp()))
+    return read != nullptr;
+  mlir::Operation *buffer = viewedBuffer(read.getBuffer()).getDefiningOp();
+  return mlir::isa_and_nonnull<nv::AllocOp>(buffer) && buffer->getBlock() != op->getBlock();
 }
 
 bool isMmaOfFp32(mlir::Operation *op) {
@@ -39,8 +40,7 @@ std::vector<Concession> concessionsOf(mlir::ModuleOp module, bool isPersistent) 
       {"warps are not specialised: their circular buffers do not fit into shared memory",
        Technique::WarpSpecialisation, &Concessions::producer, has(llvm::IsaPred<nv::ProducerOp>)},
       {"operands that are loaded outside of loops have no buffers of their own: they do not fit "
-       "into "
-       "shared memory",
+       "into shared memory",
        Technique::Pipelining, &Concessions::operandBuffers, has(readsOperandBuffer)},
       {"loads are prefetched one iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",

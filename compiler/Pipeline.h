@@ -18,14 +18,13 @@ constexpr llvm::StringLiteral plantedError = "+test-plant-error:";
 
 /// What a kernel goes without because it does not fit into shared memory.
 struct Concessions {
-  bool tmaStores = false;   ///< threads store results
-  bool persistence = false; ///< each program has a CTA of its own
-  bool producer = false;    ///< all warps load
-  bool operandBuffers =
-      false;                ///< dots take operands that are loaded outside of loops from registers
-  bool lastStage = false;   ///< loops have a stage less
-  bool fp32OnWgmma = false; ///< dots of fp32 run on mma.sync, with one buffer each or none
-  bool resultBuffers = false; ///< dots' results take no way through shared memory
+  bool tmaStores = false;      ///< threads store results
+  bool persistence = false;    ///< each program has a CTA of its own
+  bool producer = false;       ///< all warps load
+  bool operandBuffers = false; ///< operands that are loaded outside of loops stay in registers
+  bool lastStage = false;      ///< loops have a stage less
+  bool fp32OnWgmma = false;    ///< dots of fp32 run on mma.sync, with one buffer each or none
+  bool resultBuffers = false;  ///< dots' results take no way through shared memory
 };
 
 /// Simplifies layout-free tile IR: what both the CPU and the GPU start from.

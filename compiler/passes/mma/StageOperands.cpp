@@ -371,10 +371,11 @@ llvm::DenseSet<Operation *> crowdedLoops(ModuleOp module) {
   llvm::DenseSet<Operation *> crowded;
   module.walk([&](scf::ForOp loop) {
     int64_t kept = 0;
+    llvm::DenseSet<Value> counted; // several dots can read one operand
     for (auto dot : loop.getBody()->getOps<DotOp>())
       if (dot.getMma() && dot.getMma()->getKind() == MmaKind::MmaSync)
         for (Value operand : {dot.getLhs(), dot.getRhs()})
-          if (loopKeeping(dot, sourceOf(operand)))
+          if (loopKeeping(dot, sourceOf(operand)) && counted.insert(operand).second)
             kept += registersOf(operand);
     if (kept > 0 && registersOfMmaSync(loop) + kept > machineOf(loop).sm.registersOfThread)
       crowded.insert(loop);
