@@ -24,14 +24,13 @@
 //           two buffers: the load goes to the first one, and threads move it to the second one,
 //           which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
-#include "analysis/RegisterBudget.h"
+#include "analysis/OperandSource.h"
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
 #include "ir/AsyncMma.h"
 #include "ir/FindOps.h"
 #include "ir/Machine.h"
 #include "ir/MmaLayout.h"
-#include "ir/Registers.h"
 #include "ir/Tile.h"
 #include "layout/MatrixAccess.h"
 #include "layout/TransposingLayout.h"
@@ -47,27 +46,6 @@ namespace pantile {
 #define GEN_PASS_DEF_STAGEOPERANDS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// The source of a dot operand: `value`, transposed or not.
-struct OperandSource {
-  Value value;
-  bool transposed = false;
-};
-
-OperandSource sourceOf(Value operand) {
-  OperandSource source{operand};
-  while (true) {
-    if (auto convert = source.value.getDefiningOp<ConvertLayoutOp>()) {
-      source.value = convert.getSrc();
-    } else if (auto trans = source.value.getDefiningOp<TransOp>();
-               trans && trans.getSrc().getType().getRank() == 2) {
-      source.value = trans.getSrc();
-      source.transposed ^= trans.getOrder()[0] == 1;
-    } else {
-      return source;
-    }
-  }
-}
 
 /// How a buffer is read: the dimension that must be contiguous (-1: any), and the widest swizzle.
 struct Reading {
@@ -118,16 +96,6 @@ struct Staged {
   Operation *user; ///< the dot, or the outermost loop around it in which the operand is invariant:
                    ///< the buffer is freed after it
 };
-
-/// `dot`, or the outermost loop around it in which `value` is invariant.
-Operation *outermostUser(Operation *dot, Value value) {
-  Operation *user = dot;
-  for (auto loop = user->getParentOfType<scf::ForOp>();
-       loop && loop == user->getParentOp() && loop.isDefinedOutsideOfLoop(value);
-       loop = user->getParentOfType<scf::ForOp>())
-    user = loop;
-  return user;
-}
 
 /// Stores `source` into a buffer before its outermost user.
 Staged stage(DotOp dot, OperandSource source, Reading reading = {}) {
@@ -359,30 +327,6 @@ bool isInPlace(Value operand) {
   return convert && layoutOf(convert.getSrc().getType()).sameThreads(layoutOf(operand.getType()));
 }
 
-/// The loop in which `source` is loop-invariant, if it is loaded and stands directly around `dot`.
-scf::ForOp loopKeeping(DotOp dot, OperandSource source) {
-  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-  auto load = source.value.getDefiningOp<LoadOp>();
-  return loop && load && loop.isDefinedOutsideOfLoop(source.value) ? loop : scf::ForOp();
-}
-
-/// The loops whose loop-invariant operands of mma.sync do not fit into registers.
-llvm::DenseSet<Operation *> crowdedLoops(ModuleOp module) {
-  llvm::DenseSet<Operation *> crowded;
-  module.walk([&](scf::ForOp loop) {
-    int64_t kept = 0;
-    llvm::DenseSet<Value> counted; // several dots can read one operand
-    for (auto dot : loop.getBody()->getOps<DotOp>())
-      if (dot.getMma() && dot.getMma()->getKind() == MmaKind::MmaSync)
-        for (Value operand : {dot.getLhs(), dot.getRhs()})
-          if (loopKeeping(dot, sourceOf(operand)) && counted.insert(operand).second)
-            kept += registersOf(operand);
-    if (kept > 0 && registersOfMmaSync(loop) + kept > machineOf(loop).sm.registersOfThread)
-      crowded.insert(loop);
-  });
-  return crowded;
-}
-
 /// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer. `isCrowded`: neither do
 /// registers suffice for those that are loaded there.
 void stageMmaSync(DotOp dot, bool inPlace, bool isCrowded) {
@@ -391,7 +335,7 @@ void stageMmaSync(DotOp dot, bool inPlace, bool isCrowded) {
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     OperandSource source = sourceOf(operand->get());
-    if (!isStreamed(dot, source) && !(isCrowded && loopKeeping(dot, source)) &&
+    if (!isStreamed(dot, source) && !(isCrowded && isKept(dot, source)) &&
         (isInPlace(operand->get()) ||
          !isTransposedByLdmatrix(dot, source, operand == &dot.getLhsMutable())))
       continue;
