@@ -1,7 +1,7 @@
 """Tiles of a loop with dots whose mask ends within vectors: copied up to there, zeros after it.
 
 A is NaN wherever its mask is false, so that nothing of it may be read. Masks are true for a first part of
-each row, for a last part, or have holes; they end anywhere. Results within 1e-2 of float64.
+each row, for a last part, or have holes; they end anywhere. Results within 5e-2 of float64.
 """
 
 import re

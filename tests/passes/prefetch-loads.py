@@ -7,6 +7,7 @@
 # RUN: pantilec %s --kernel in_place --signature "*fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel counted --signature "*fp32:16, *fp32:16, *i32, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel scaled --signature "*fp32:16, *fp32:16, *fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=SCALAR
+# RUN: pantilec %s --kernel summed --signature "*fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=ALONE
 import pantile as triton
 import pantile.language as tl
 
@@ -70,3 +71,17 @@ def scaled(y, x, scale, rows, n):
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
         v = tl.load(x + row * n + cols, mask=cols < n, other=0.0)
         tl.store(y + row * n + cols, v * tl.load(scale + row), mask=cols < n)
+
+
+# Scalars alone, too, by as many iterations as there are stages but one.
+# ALONE-COUNT-2: tile.load {{.*}} -> f32
+# ALONE-NOT: tile.load
+# ALONE: scf.for
+# ALONE: tile.load {{.*}} -> f32
+# ALONE-NOT: tile.load
+@triton.jit
+def summed(y, x, n):
+    total = 0.0
+    for i in tl.range(0, n, num_stages=3):
+        total += tl.load(x + i)
+    tl.store(y, total)

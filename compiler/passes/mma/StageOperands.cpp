@@ -327,8 +327,8 @@ bool isInPlace(Value operand) {
   return convert && layoutOf(convert.getSrc().getType()).sameThreads(layoutOf(operand.getType()));
 }
 
-/// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer. `isCrowded`: neither do
-/// registers suffice for those that are loaded there.
+/// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer. `isCrowded`: operands that
+/// the loop keeps do.
 void stageMmaSync(DotOp dot, bool inPlace, bool isCrowded) {
   if (dot.getType().getRank() != 2 || (inPlace && !isa<scf::ForOp>(dot->getParentOp())))
     return;
