@@ -9,6 +9,7 @@
 #include "runtime/profiler/CuptiTypes.h"
 #include "tests/ptx/LaunchObserver.h"
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -47,7 +48,7 @@ struct State {
   bool recordsKernels = false, buffersAreMissing = false;
   std::vector<std::vector<uint8_t>> records;
   std::set<std::string> names;
-  uint32_t correlation = 100;
+  std::atomic<uint32_t> correlation = 100;
   uint64_t clock = 1'000'000, duration = 1000, dropped = 0;
 };
 
