@@ -3,6 +3,7 @@
 // Gives: Launches.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/profiler/Launches.h"
+#include <atomic>
 
 namespace pantile {
 namespace {
@@ -31,7 +32,11 @@ void Launches::setPlace(std::optional<uint32_t> place) { state.place = place; }
 void Launches::setSharedPlace(uint32_t place) { sharedPlace = place; }
 void Launches::refineBy(Refine refine) { refinement = refine; }
 
-void Launches::begin() { ++currentProfile; }
+void Launches::begin() {
+  ++currentProfile;
+  const std::lock_guard lock(mutex);
+  open.clear();
+}
 
 void Launches::enter(uint32_t correlation, bool hasMany) {
   const uint64_t profile = currentProfile.load(std::memory_order_relaxed);
@@ -39,8 +44,9 @@ void Launches::enter(uint32_t correlation, bool hasMany) {
     state.profile = profile, state.depth = 0;
   if (state.depth++ == 0)
     state.outer = correlation, state.at = currentPlace();
-  last.store(correlation, std::memory_order_relaxed);
   const std::lock_guard lock(mutex);
+  last = correlation;
+  open.insert(state.outer);
   if (launches.size() >= mostLaunches)
     std::erase_if(launches, [&](const auto &entry) {
       return correlation - entry.first > mostLaunches / 2; // modulo 2^32
@@ -53,8 +59,15 @@ void Launches::enter(uint32_t correlation, bool hasMany) {
 }
 
 void Launches::leave() {
-  if (state.depth > 0)
-    --state.depth;
+  if (state.depth == 0 || --state.depth > 0)
+    return;
+  const std::lock_guard lock(mutex);
+  open.erase(state.outer);
+}
+
+uint32_t Launches::endedUpTo() {
+  const std::lock_guard lock(mutex);
+  return open.empty() ? last : *open.begin() - 1;
 }
 
 uint32_t Launches::placeOf(uint32_t correlation) {

@@ -7,10 +7,10 @@
 //        captured launches, which have no record, are dropped when there are too many entries.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace pantile {
@@ -41,8 +41,8 @@ public:
   void copyNode(uint64_t original, uint64_t node);
   std::optional<uint32_t> captureOf(uint64_t node);
 
-  /// The last launch that was started.
-  uint32_t latest() const { return last.load(std::memory_order_relaxed); }
+  /// The last launch that has ended, as have all before it.
+  uint32_t endedUpTo();
 
   size_t size();
 
@@ -58,7 +58,8 @@ private:
   std::mutex mutex;
   std::unordered_map<uint32_t, Launch> launches;
   std::unordered_map<uint64_t, uint32_t> nodes;
-  std::atomic<uint32_t> last = 0;
+  std::set<uint32_t> open; ///< outermost launches in progress
+  uint32_t last = 0;       ///< the last one that was started
 };
 
 } // namespace pantile

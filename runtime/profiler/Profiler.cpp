@@ -203,12 +203,12 @@ void Profiler::waitForContexts() {
 }
 
 Result<void> Profiler::flush() {
-  const uint32_t latest = launches.latest();
+  const uint32_t ended = launches.endedUpTo();
   waitForContexts();
   for (const uint32_t flag : {uint32_t(0), cupti::flushForced})
     if (CUptiResult result = cupti->activityFlushAll(flag))
       return cupti->error(result, "reading CUPTI's records");
-  launches.forget(latest);
+  launches.forget(ended);
   return {};
 }
 

@@ -68,10 +68,24 @@ TEST_F(LaunchesTest, OfManyKernelsStayUntilAllRecordsAreRead) {
   EXPECT_EQ(launches.placeOf(20), 2u);
   EXPECT_EQ(launches.placeOf(20), 2u);
   launch(21);
-  EXPECT_EQ(launches.latest(), 21u);
+  EXPECT_EQ(launches.endedUpTo(), 21u);
   launches.forget(20);
   EXPECT_EQ(launches.placeOf(20), 0u);
   EXPECT_EQ(launches.placeOf(21), 2u);
+}
+
+TEST_F(LaunchesTest, InProgressKeepTheirPlace) {
+  Launches::setPlace(2);
+  launches.enter(50, false); // and one within it, with an id of its own
+  launches.enter(51, false);
+  launches.leave();
+  std::thread([&] { launch(52); }).join();
+  EXPECT_EQ(launches.endedUpTo(), 49u);
+  launches.leave();
+  EXPECT_EQ(launches.endedUpTo(), 52u);
+  launches.enter(53, false);
+  launches.begin(); // the end of 53 is never reported
+  EXPECT_EQ(launches.endedUpTo(), 53u);
 }
 
 TEST_F(LaunchesTest, AreRefinedOnceEach) {
