@@ -13,31 +13,25 @@
 //           dimension of its own, with a stride as in rule 1. There are at most five dimensions.
 //        Extents:
 //        3. The mask gives the extents. A dimension that it does not bound gets an extent that
-//           clips nothing.
+//           clips nothing. So does one whose bounds always hold. Of an innermost extent, what the host
+//           does not know, such as the begin of a head in a row of all heads, becomes a dimension.
 //        4. Modulo-wrapped indices (`% M`) are legal in two cases. The dividend is taken to be
 //           non-negative.
 //           - The rows that wrap reach only lanes that a store masks off. The extent is then M. The
 //             same holds for `where(rows < M, rows, 0)`.
 //           - M is a multiple of the tile, which the launch checks. The modulo is then applied to
 //             the tile's start.
-//        Coordinates:
-//        5. A coordinate is never negative unless the mask excludes such lanes: the plain load
-//           would read memory before the tensor, which TMA does not. A data-dependent coordinate
-//           that might be negative counts from far before the tensor (countFromFar).
-//        6. A coordinate below an end that the host does not have counts from there, too
-//           (splitAtEnd).
-//        7. Coordinates have 32 bits, addresses 64. One of three must hold: the kernel computes the
-//           coordinate in 32 bits; or a condition that the launch checks bounds it; or it saturates
-//           outside of an extent.
+//        Coordinates: see TmaCoordinates.h.
 //        Loads:
-//        8. Rows begin at multiples of 16 bytes: an H200 ends other copies with an illegal
+//        5. Rows begin at multiples of 16 bytes: an H200 ends other copies with an illegal
 //           instruction. This is proved here, or depends on arguments only and the launch checks
 //           it.
-//        9. No earlier write of the kernel may alias the load: the caller checks that.
+//        6. No earlier write of the kernel may alias the load: the caller checks that.
 //===-------------------------------------------------------------------------------===//
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"
 #include "analysis/MotionLegality.h"
+#include "analysis/TmaCoordinates.h"
 #include "ir/FindOps.h"
 #include "ir/Hints.h"
 #include "ir/Machine.h"
@@ -52,12 +46,10 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = InstructionSet::tensorMapRank;
 constexpr int64_t smallStep = 1 << 16;
 /// The least constant step that becomes a dimension of its own where its coordinate might not fit.
 constexpr int64_t wideStep = 1 << 10;
-constexpr int64_t mostCoordinate = std::numeric_limits<int32_t>::max();
 
 class AccessBuilder {
 public:
@@ -92,11 +84,12 @@ public:
       return refuse("its addresses are not affine in the indices");
     if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) || !placeBounds(*form))
       return std::nullopt;
-    if (access.dims[0].extent.constant() == unbounded &&
+    if (access.dims[0].extent.constant() == TmaAccess::unbounded &&
         !affine.isComputedIn32Bits(ptr, access.dims[0].start))
       moveWideSteps();
-    if (!placeStarts(*form))
-      return std::nullopt;
+    const StringRef unfit = placeCoordinates(affine, ptr, access, ends, wrappedPlace(*form));
+    if (!unfit.empty())
+      return refuse(unfit);
     return access;
   }
 
@@ -218,15 +211,22 @@ private:
     return true;
   }
 
-  /// A coordinate has 32 bits, an offset 64: only steps that are known to be small go to the
-  /// fastest dimension.
-  bool placeProduct(const Polynomial::Product &product, int64_t coefficient) {
+  /// A product as one of what the host knows and one of what it does not.
+  std::pair<Polynomial, Polynomial> factors(const Polynomial::Product &product,
+                                            int64_t coefficient) {
     Polynomial host(coefficient), device(1);
     for (unsigned leaf : product) {
       Polynomial factor = Polynomial::of(leaf);
       (affine.isHostValue(factor) ? host : device) =
           (affine.isHostValue(factor) ? host : device) * factor;
     }
+    return {host, device};
+  }
+
+  /// A coordinate has 32 bits, an offset 64: only steps that are known to be small go to the
+  /// fastest dimension.
+  bool placeProduct(const Polynomial::Product &product, int64_t coefficient) {
+    const auto [host, device] = factors(product, coefficient);
     if (device.constant() == 1) {
       access.offset = access.offset + host;
     } else if (host.constant().value_or(smallStep) < smallStep) {
@@ -260,17 +260,24 @@ private:
         dim.start = dim.start + start;
         return;
       }
-    access.dims.push_back({unbounded, stride, start, 1});
+    access.dims.push_back({TmaAccess::unbounded, stride, start, 1});
   }
 
   TmaAccess::Dim &dimOf(size_t tileDim) {
     return access.dims[llvm::find(order, static_cast<int32_t>(tileDim)) - order.begin()];
   }
 
+  /// The dimension whose indices a modulo wraps, if there is one.
+  std::optional<size_t> wrappedPlace(const AffineTile &form) {
+    if (form.wrappedDim < 0 || form.isChoice)
+      return std::nullopt;
+    return &dimOf(form.wrappedDim) - access.dims.data();
+  }
+
   bool placeBounds(const AffineTile &form) {
     size_t rank = form.coefficients.size();
     for (size_t d = 0; d < rank; ++d)
-      dimOf(d).extent = unbounded;
+      dimOf(d).extent = TmaAccess::unbounded;
     if (form.wrappedDim >= 0 && !placeWrap(form))
       return refused(form.isChoice ? "a `where` in its address changes rows that are used"
                                    : "a modulo in its address wraps rows that are used");
@@ -319,20 +326,60 @@ private:
       return mixed;
     if (!dimOf(dim).modulus.isZero())
       return "its mask bounds modulo-wrapped indices";
-    if (bound.isLower) {
-      dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
-      return dimOf(dim).fromZero ? nullptr : "its mask has a lower bound that is not zero";
-    }
+    if (bound.isLower)
+      return placeLowerBound(dimOf(dim), bound.offset);
+    if (const auto last = (bound.offset + Polynomial(dimOf(dim).size - 1)).constant();
+        last && *last < 0)
+      return nullptr; // it always holds
     Polynomial extent = dimOf(dim).start - bound.offset;
-    Polynomial &known = dimOf(dim).extent;
     if (!extent.isValid())
       return "a bound in its mask is not a number";
+    if (&dimOf(dim) == &access.dims.front())
+      moveFromExtent(extent);
     if (!affine.isHostValue(extent))
       return placeEnd(dimOf(dim), extent);
-    if (known.constant() != unbounded && !(known == extent))
+    Polynomial &known = dimOf(dim).extent;
+    if (known.constant() != TmaAccess::unbounded && !(known == extent))
       return "its mask bounds a dimension twice";
     known = extent;
     return nullptr;
+  }
+
+  /// A bound that always holds needs no extent: rows of a sequence count from its begin, for example.
+  const char *placeLowerBound(TmaAccess::Dim &dim, const Polynomial &offset) {
+    if (offset == dim.start) {
+      dim.fromZero = true;
+      return nullptr;
+    }
+    llvm::SetVector<Value> assumed = access.nonNegative;
+    if (!affine.isNonNegative(offset, assumed))
+      return "its mask has a lower bound that is not zero";
+    access.nonNegative = assumed;
+    return nullptr;
+  }
+
+  /// Gives parts of the innermost `extent` that the host does not know dimensions of their own, where
+  /// these are parts of the coordinate, too, such as the begin of a head in a row of all heads.
+  void moveFromExtent(Polynomial &extent) {
+    const TmaAccess::Dim row = access.dims.front();
+    if (row.fromZero || row.extent.constant() != TmaAccess::unbounded)
+      return;
+    std::vector<std::pair<Polynomial, Polynomial>> parts;
+    Polynomial left = extent, start = row.start;
+    for (const auto &[product, coefficient] : extent.products()) {
+      const auto [host, device] = factors(product, coefficient);
+      if (device.constant() == 1)
+        continue;
+      auto same = row.start.products().find(product);
+      if (coefficient < 0 || same == row.start.products().end() || same->second != coefficient ||
+          !isStride(host))
+        return;
+      left = left - host * device, start = start - host * device;
+      parts.emplace_back(host, device);
+    }
+    extent = left, access.dims.front().start = start;
+    for (const auto &[host, device] : parts)
+      addFurther(host, device);
   }
 
   /// A data-dependent bound, such as the end of a group's rows.
@@ -344,118 +391,6 @@ private:
       return "its mask bounds a dimension twice";
     known = end;
     return nullptr;
-  }
-
-  bool placeStarts(const AffineTile &form) {
-    for (size_t i = 0, own = access.dims.size(); i < own; ++i) {
-      TmaAccess::Dim &dim = access.dims[i];
-      const bool isWrapped =
-          form.wrappedDim >= 0 && !form.isChoice && &dim == &dimOf(form.wrappedDim);
-      llvm::SetVector<Value> assumed = access.nonNegative;
-      const bool isPositive = affine.isNonNegative(dim.start, assumed);
-      if (auto end = ends.find(i); end != ends.end()) {
-        if (isWrapped || dim.fromZero || dim.extent.constant() != unbounded)
-          return refused("its mask bounds a dimension twice");
-        if (!hasFewRows(dim.stride))
-          return refused(doesNotFit);
-        splitAtEnd(i, end->second);
-      } else if (isWrapped || dim.fromZero || isPositive) {
-        if (!isWrapped && !dim.fromZero)
-          access.nonNegative = assumed;
-        if (!fitCoordinate(dim, isWrapped))
-          return refused(doesNotFit);
-      } else if (i == 0 || !comesFromMemory(dim.start)) {
-        return refused("a coordinate may be negative");
-      } else if (!countFromFar(i)) {
-        return refused(doesNotFit);
-      }
-    }
-    return access.dims.size() <= maxRank || refused("its address has more than five dimensions");
-  }
-
-  static constexpr llvm::StringLiteral doesNotFit = "a coordinate might not fit 32 bits";
-
-  /// Makes the launch check that `value` is not negative; false if it is known to be.
-  bool require(const Polynomial &value) {
-    if (auto known = value.constant())
-      return *known >= 0;
-    if (value.isValid() && !llvm::is_contained(access.conditions, value))
-      access.conditions.push_back(value);
-    return value.isValid();
-  }
-
-  bool fitCoordinate(TmaAccess::Dim &dim, bool isWrapped) {
-    if (affine.isComputedIn32Bits(ptr, dim.start))
-      return true;
-    llvm::SetVector<Value> assumed = access.nonNegative;
-    auto most = affine.upperBound(dim.start, assumed);
-    if (most && require(Polynomial(mostCoordinate) - *most)) {
-      access.nonNegative = assumed;
-      return true;
-    }
-    if (isWrapped || dim.extent.constant() == unbounded)
-      return false;
-    dim.kind = TmaAccess::Dim::Saturated;
-    return require(Polynomial(mostCoordinate - TmaAccess::far) - dim.extent);
-  }
-
-  /// Makes the launch check that `far` rows are more memory than any GPU with TMA has.
-  bool hasFewRows(const Polynomial &stride) {
-    static_assert(TmaAccess::far == 1 << 30);
-    const int64_t leastRow = machineOf(ptr.getParentBlock()->getParentOp()).memoryGiB; // bytes
-    return require(stride * Polynomial(elementBytes) - Polynomial(leastRow));
-  }
-
-  bool comesFromMemory(const Polynomial &polynomial) {
-    return !polynomial.onlyUses([&](unsigned leaf) { return !comesFromMemory(affine.leaf(leaf)); });
-  }
-  static bool comesFromMemory(Value value) {
-    Operation *op = value.getDefiningOp();
-    return op && (isa<LoadOp>(op) ||
-                  llvm::any_of(op->getOperands(), [](Value v) { return comesFromMemory(v); }));
-  }
-
-  /// Subtracts `times` * `far` elements along a dimension of this stride. The base stays in the
-  /// tensor, since boxes outside of all extents touch it (seen on an H200). Addresses are added
-  /// modulo 2^64, so a stride of 2^64 bytes less those elements does the same.
-  void stepBack(const Polynomial &stride, int64_t times) {
-    constexpr int64_t wholeSteps = int64_t(1) << 34; // bytes; `far` of them are 2^64
-    static_assert(TmaAccess::far == 1 << 30);
-    const Polynomial complement =
-        Polynomial(wholeSteps / elementBytes) - stride * Polynomial(times);
-    access.dims.push_back({unbounded, complement, TmaAccess::far, 1});
-  }
-
-  /// Coordinates that might be negative count from `far` elements before the tensor, and read what
-  /// the plain load reads. Coordinates beyond `far` in the other direction saturate: they are
-  /// outside of an extent, or in more memory than a GPU has.
-  bool countFromFar(size_t place) {
-    TmaAccess::Dim &dim = access.dims[place];
-    const Polynomial extent = dim.extent, stride = dim.stride;
-    const bool isBounded = extent.constant() != unbounded;
-    if (isBounded)
-      dim.extent = extent + Polynomial(TmaAccess::far);
-    dim.start = dim.start + Polynomial(TmaAccess::far);
-    dim.kind = TmaAccess::Dim::Saturated;
-    stepBack(stride, 1);
-    return isBounded ? require(Polynomial(mostCoordinate - TmaAccess::far) - extent)
-                     : hasFewRows(stride);
-  }
-
-  /// The index is below an end that differs between programs, but a map's extent is the same for
-  /// all. So the coordinate is split in two dimensions of the same stride. The first is the index
-  /// minus the end plus a fixed extent, the second the rest. Both count from `far`, as they may be
-  /// negative; their sum is the index plus twice `far`.
-  void splitAtEnd(size_t place, const Polynomial &end) {
-    TmaAccess::Dim &dim = access.dims[place];
-    TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
-    dim.kind = TmaAccess::Dim::ToEnd, atEnd.kind = TmaAccess::Dim::End;
-    dim.end = atEnd.end = end;
-    dim.rows = atEnd.rows = dim.size;
-    dim.startFits = atEnd.startFits = affine.isComputedIn32Bits(ptr, dim.start);
-    dim.extent = TmaAccess::far;
-    access.dims.push_back(atEnd);
-    stepBack(atEnd.stride, 2);
   }
 
   //===- modulo-wrapped indices ----------------------------------------------------------===//
@@ -480,7 +415,7 @@ private:
   nv::BufferType buffer;                  ///< of loads
   BufferReader reader{};                  ///< of loads
   int64_t elementBytes;
-  std::map<size_t, Polynomial> ends; ///< of dimensions, not known on the host
+  DataDependentEnds ends;
   TmaAccess access;
 };
 } // namespace

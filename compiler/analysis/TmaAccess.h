@@ -8,6 +8,7 @@
 #include "analysis/AffineAccess.h"
 #include "analysis/AxisInfo.h"
 #include "analysis/BufferReaders.h"
+#include <limits>
 #include <string>
 
 namespace pantile {
@@ -15,6 +16,8 @@ namespace pantile {
 struct TmaAccess {
   /// The offset that is added to coordinates that may be negative, or that count down to an end.
   static constexpr int64_t far = 1 << 30;
+  /// An extent that clips nothing.
+  static constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 
   struct Dim {
     Polynomial extent;     ///< of the arguments
