@@ -176,6 +176,9 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
   const bool copiedVectors =
       passes.choice("copied-vectors", "within nv-specialise-warps: a producer copies vectors that "
                                       "TMA cannot load by cp.async");
+  const bool pastStores = passes.offeredChoice(
+      "producer-past-stores", "within nv-specialise-warps: a producer also where the loop stores "
+                              "through other arguments, as copies by all warps pass these stores");
   const bool buffersValues = passes.allows("buffered-values");
   passes.add(
       createPlanPrograms({.occupancyFirst = occupancyFirst,
@@ -188,7 +191,8 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
                           .bufferedValues = buffersValues,
                           .tmaValues = tmaValues,
                           .mixedTransports = mixedTransports,
-                          .copiedVectors = copiedVectors}));
+                          .copiedVectors = copiedVectors,
+                          .pastStores = pastStores}));
   passes.add(createMakePersistent());
   passes.add(createOrderRaster()); // while program numbers come from one place
   passes.offer(createStreamK());
@@ -197,7 +201,8 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
                                       .bufferedValues = buffersValues,
                                       .tmaValues = tmaValues,
                                       .mixedTransports = mixedTransports,
-                                      .copiedVectors = copiedVectors}));
+                                      .copiedVectors = copiedVectors,
+                                      .pastStores = pastStores}));
 }
 
 /// The schedule is for loads that no producer has taken over. The expansion leaves pointers of the

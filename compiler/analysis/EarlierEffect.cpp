@@ -1,7 +1,9 @@
 //===- EarlierEffect.cpp - see EarlierEffect.h ---------------------------------------------===//
 // How:   what writes memory or synchronises with other threads orders loads, but for two kinds of
 //        operations: stores through other arguments where the user lets the iterations of a loop
-//        around overlap, and atomics that have no order with the loads (docs/memory-order.md).
+//        around overlap, and atomics that have no order with the loads (docs/memory-order.md). Stores
+//        of the loop itself, if no other one is around it, are passed where the user or the caller
+//        says so.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/EarlierEffect.h"
 #include "analysis/PrefetchLegality.h"
@@ -47,7 +49,7 @@ bool isHintedNoAlias(Operation *op, scf::ForOp loop, ArrayRef<Value> bases,
 } // namespace
 
 Operation *earlierEffect(func::FuncOp kernel, const ProducerStart &start, scf::ForOp loop,
-                         ArrayRef<Value> bases, ArrayRef<AtomicRmwOp> polls) {
+                         ArrayRef<Value> bases, ArrayRef<AtomicRmwOp> polls, bool pastStores) {
   Block &program = programBody(kernel);
   Operation *repeated = loop; // with what follows the loop in there
   for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
@@ -57,11 +59,17 @@ Operation *earlierEffect(func::FuncOp kernel, const ProducerStart &start, scf::F
     return polls.empty() &&
            llvm::all_of(bases, [&](Value base) { return isNoAliasAtomic(op, base); });
   };
+  const bool passesOwn =
+      polls.empty() && repeated == loop && (pastStores || loop->hasAttr(names::warpSpecialize));
+  auto isPassed = [&](Operation *op) {
+    return passesOwn && isa<StoreOp>(op) && loop->isAncestor(op) &&
+           llvm::all_of(bases, [&](Value base) { return isNoAliasStore(loop, op, base); });
+  };
   auto orders = [&](Operation *op) {
     const bool isOfProducer =
         isa<AtomicRmwOp>(op) && llvm::is_contained(polls, cast<AtomicRmwOp>(op));
     return !isOfProducer && ordersLoads(op) && !isHintedNoAlias(op, loop, bases, polls) &&
-           !isUnordered(op);
+           !isUnordered(op) && !isPassed(op);
   };
   if (Operation *effect = findOp(repeated, orders))
     return effect;

@@ -12,8 +12,9 @@ namespace pantile {
 
 /// An operation that orders loads through `bases` and may run before `loop` is entered, after `start`,
 /// or in an earlier iteration of a loop around it; null if there is none. `polls` are the producer's.
+/// `pastStores`: stores of `loop` through other arguments order nothing, as for prefetches.
 mlir::Operation *earlierEffect(mlir::func::FuncOp kernel, const ProducerStart &start,
                                mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> bases,
-                               llvm::ArrayRef<AtomicRmwOp> polls);
+                               llvm::ArrayRef<AtomicRmwOp> polls, bool pastStores);
 
 } // namespace pantile

@@ -376,7 +376,8 @@ private:
   Operation *earlierEffectFor(const SpecialisableLoop &specialisable) {
     auto bases = llvm::map_to_vector(specialisable.loads,
                                      [](const ProducerLoad &load) { return load.base(); });
-    return earlierEffect(function, start, specialisable.loop, bases, polls.getArrayRef());
+    return earlierEffect(function, start, specialisable.loop, bases, polls.getArrayRef(),
+                         choices.pastStores);
   }
 
   /// The branch that an early `return` leaves: its condition is a scalar, so each side can branch.

@@ -168,13 +168,15 @@ def states(k, w, v, gate, initial, size):
             g = gate[rows].astype(np.float64)
             news, state = news * np.exp(g[-1] - g)[:, None], state * np.exp(g[-1])
         state = state + k[rows].T @ rounded(news)
-    return before, np.concatenate(corrected), state
+    before = np.array(before).reshape(-1, *initial.shape)
+    return before, np.concatenate([np.zeros((0, v.shape[1])), *corrected]), state
 
 
 def close(x, y):
     np.testing.assert_allclose(x.astype(np.float64), y, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("choice", [None, "producer-past-stores"])
 @pytest.mark.parametrize(
     "begins, depth, gated, warps, stages, size",
     [
@@ -183,9 +185,10 @@ def close(x, y):
         ((0, 90), 128, True, 4, 1, 32),
         ((0, 90), 128, True, 8, 2, 64),
         ((0, 90), 128, True, 4, 3, 64),
+        ((0, 64, 64, 90), 128, True, 4, 4, 64),
     ],
 )
-def test_state(device, begins, depth, gated, warps, stages, size):
+def test_state(device, begins, depth, gated, warps, stages, size, choice):
     """The state that a loop carries is that of the recurrence after each chunk."""
     heads, block = 2, 32 if warps == 4 else 64
     width = block + 8
@@ -207,11 +210,12 @@ def test_state(device, begins, depth, gated, warps, stages, size):
         device.to(initial), before.array, news.array, final.array,
         device.to(np.array(begins, np.int32)), device.to(firsts), 90, HEADS=heads, K=depth,
         V=width, C=size, BV=block, num_warps=warps, num_stages=stages,
+        enabled_passes=choice,
     )  # fmt: skip
     for s, (begin, end) in enumerate(zip(begins, begins[1:])):
         for h in range(heads):
             own = gate[begin:end, h] if gated else None
             expected = states(*(x[begin:end, h] for x in (k, w, v)), own, initial[s, h], size)
-            close(before.numpy()[firsts[s] : firsts[s + 1], h], np.array(expected[0]))
+            close(before.numpy()[firsts[s] : firsts[s + 1], h], expected[0])
             close(news.numpy()[begin:end, h], expected[1])
             close(final.numpy()[s, h], expected[2])

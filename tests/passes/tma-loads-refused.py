@@ -23,8 +23,13 @@
 # RUN: %{run} --kernel wraps_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel adds_relaxed --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=PLAIN
+# RUN: %{run} --kernel promises_no_alias --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_both --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_what_it_reads --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_its_operand --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel overlaps --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=OVERLAPS
 # RUN: %{run} --kernel chooses_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=CHOOSES
 # RUN: %{run} --kernel reads_its_base --signature "*u64:16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=POINTER
@@ -263,6 +268,37 @@ def stores_in_the_loop(a, b, c, depth, stride):
     for k in range(0, depth, B):
         acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
         write(c, acc, m, k, stride)
+
+
+# `warp_specialize` of the loop itself says that it does not load what it stores through another argument.
+@triton.jit
+def promises_no_alias(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in tl.range(0, depth, B, warp_specialize=True):
+        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+        write(c, acc, m, k, stride)
+
+
+@triton.jit
+def stores_its_operand(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in tl.range(0, depth, B, warp_specialize=True):
+        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+        write(b, acc, m, k, stride)
+    write(c, acc, m, n, stride)
+
+
+# What the loop stores, its next round loads: the promise is of one round.
+@triton.jit
+def stores_in_both(a, b, c, depth, stride):
+    m = tl.program_id(0) * B
+    for n in range(0, stride, B):
+        acc = tl.zeros((B, B), tl.float32)
+        for k in tl.range(0, depth, B, warp_specialize=True):
+            acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+            write(c, acc, m, k, stride)
 
 
 @triton.jit

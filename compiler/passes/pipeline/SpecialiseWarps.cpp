@@ -462,7 +462,7 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     if (!kernel)
       return;
     const FailureOr<int> warps = Specialiser(kernel).run(
-        {thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors});
+        {thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors, pastStores});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)

@@ -216,8 +216,9 @@ private:
   }
 
   ProducerChoices choices() const {
-    return {options.thirdCta, options.bufferedValues, options.tmaValues,
-            options.mixedTransports && mayCopy, options.copiedVectors};
+    return {options.thirdCta,      options.bufferedValues,
+            options.tmaValues,     options.mixedTransports && mayCopy,
+            options.copiedVectors, options.pastStores};
   }
 
   func::FuncOp kernel;
@@ -232,7 +233,7 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
     if (func::FuncOp kernel = onlyFunction(getOperation()))
       Planner(kernel,
               {occupancyFirst, producer, persistent, streamK, estimatesStreamK, carriesAccumulators,
-               thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors})
+               thirdCta, bufferedValues, tmaValues, mixedTransports, copiedVectors, pastStores})
           .plan();
   }
 };

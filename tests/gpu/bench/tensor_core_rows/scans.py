@@ -14,6 +14,11 @@ linear = corpus("test_linear_attention", PACKAGE)
 gradients = corpus("test_linear_attention_backward", PACKAGE)
 
 
+def with_producer(configs):
+    """The same with a producer, although the loop stores."""
+    return [{**c, "enabled_passes": "producer-past-stores"} for c in configs if c["num_stages"] > 1]
+
+
 def launched(warps_and_stages, **sizes):
     """Configurations of the same tile."""
     return [{**sizes, "num_warps": w, "num_stages": s} for w, s in warps_and_stages]
@@ -85,8 +90,9 @@ class DeltaState(Row):
         self.flops = 4 * batch * length * heads * dim * dim
         self.configs = [
             *launched(((4, 1), (4, 2), (4, 3), (2, 3)), BV=32),
-            *launched(((4, 1), (4, 2), (8, 2)), BV=64),
+            *launched(((4, 1), (4, 2), (4, 3), (4, 4), (8, 2)), BV=64),
         ]
+        self.own = with_producer(self.configs)
 
     def arrays(self):
         tokens, heads, dim = self.batch * self.length, self.heads, self.dim
@@ -146,9 +152,10 @@ class LinearAttention(Row):
         self.batch, self.length, self.heads, self.dim = batch, length, heads, dim
         self.flops = batch * length * heads * dim * (4 * dim + 4 * 64)
         self.configs = [
-            *launched(((4, 1), (4, 2), (8, 2)), BV=64),
+            *launched(((4, 1), (4, 2), (4, 3), (8, 2)), BV=64),
             *launched(((4, 2), (4, 3), (2, 3)), BV=32),
         ]
+        self.own = with_producer(self.configs)
 
     def arrays(self):
         shape = (self.batch, self.length, self.heads, self.dim)
@@ -191,6 +198,7 @@ class LinearAttentionGradients(LinearAttention):
         super().__init__(batch, length)
         self.flops = 2.5 * self.flops
         self.configs = launched(((4, 1), (4, 2), (8, 1), (8, 2)), BT=64)
+        self.own = []
 
     def outputs(self, a):
         return [a.dq, a.dk, a.dv]
