@@ -105,6 +105,7 @@ private:
                                        llvm::SetVector<mlir::Value> &assumed);
   std::optional<Polynomial> upperBoundOfSource(mlir::Value value, int64_t factor,
                                                llvm::SetVector<mlir::Value> &assumed);
+  llvm::SmallVector<Polynomial> endsOf(mlir::Value leaf);
   Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
   bool isCounterOfCounted(mlir::Value value);
 

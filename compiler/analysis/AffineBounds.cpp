@@ -29,27 +29,40 @@ bool AffineAnalysis::hasOnlyPositiveTerms(const Polynomial &polynomial,
   });
 }
 
-/// Removes multiples of `n - 1 - i`, where `i` is a program id below `n`: they are not negative.
+/// What `leaf` is known to be below: the number of programs, or the end of the loop that it counts.
+SmallVector<Polynomial> AffineAnalysis::endsOf(Value leaf) {
+  SmallVector<Polynomial> ends;
+  std::optional<unsigned> axis;
+  if (auto id = leaf.getDefiningOp<ProgramIdOp>())
+    axis = id.getAxis();
+  else if (auto at = leaf.getDefiningOp<nv::ProgramAtOp>())
+    axis = at.getAxis();
+  for (auto [number, other] : llvm::enumerate(leaves))
+    if (auto programs = other.getDefiningOp<NumProgramsOp>();
+        programs && axis == programs.getAxis())
+      ends.push_back(Polynomial::of(number));
+  auto arg = dyn_cast<BlockArgument>(leaf);
+  auto loop = arg ? dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()) : scf::ForOp();
+  if (loop && arg == loop.getInductionVar() && !loop.getUnsignedCmp() &&
+      constantOf(loop.getStep()).value_or(0) > 0 && !isCounterOfCounted(arg))
+    ends.push_back(scalar(loop.getUpperBound()));
+  return ends;
+}
+
+/// Removes multiples of `n - 1 - i`, where `i` is below `n`: they are not negative.
 Polynomial AffineAnalysis::withoutWaysToLast(Polynomial polynomial,
                                              llvm::SetVector<Value> &assumed) {
-  auto axisOf = [](Value leaf) -> std::optional<unsigned> {
-    if (auto id = leaf.getDefiningOp<ProgramIdOp>())
-      return id.getAxis();
-    if (auto at = leaf.getDefiningOp<nv::ProgramAtOp>())
-      return at.getAxis();
-    return std::nullopt;
-  };
-  for (unsigned index = 0; index < leaves.size(); ++index)
-    for (unsigned count = 0; count < leaves.size(); ++count) {
-      auto programs = leaves[count].getDefiningOp<NumProgramsOp>();
-      if (!programs || axisOf(leaves[index]) != programs.getAxis())
-        continue;
-      const Polynomial i = Polynomial::of(index);
+  for (unsigned index = 0, count = leaves.size(); index < count; ++index) {
+    if (!polynomial.uses(index))
+      continue;
+    const Polynomial i = Polynomial::of(index);
+    for (const Polynomial &end : endsOf(leaves[index])) {
       Polynomial rest;
       const Polynomial factor = Polynomial(0) - polynomial.dividedBy(i, rest);
       if (hasOnlyPositiveTerms(factor, assumed))
-        polynomial = polynomial - factor * (Polynomial::of(count) - Polynomial(1) - i);
+        polynomial = polynomial - factor * (end - Polynomial(1) - i);
     }
+  }
   return polynomial;
 }
 

@@ -102,16 +102,16 @@ bool isRounded(nv::AllocOp alloc) {
   return llvm::any_of(alloc->getUsers(), llvm::IsaPred<nv::RoundBufferOp>);
 }
 
+Operation *BufferReader::end() const { return mma ? waitOf(mma).getOperation() : at; }
+
 SmallVector<BufferReader> readersOf(nv::AllocOp alloc, Block *block) {
   SmallVector<BufferReader> readers;
   auto collect = [&](OpOperand &use) {
     if (isa<nv::LocalStoreOp, nv::DeallocOp, nv::RoundBufferOp>(use.getOwner()))
       return true;
     if (auto load = dyn_cast<nv::LocalLoadOp>(use.getOwner())) {
-      const auto reader = readerOf(load, block);
-      if (reader)
-        readers.push_back(*reader);
-      return reader.has_value();
+      readers.push_back(readerOf(load, block).value_or(BufferReader{{}, 0, load, use.get()}));
+      return load->getBlock() == block;
     }
     auto mma = dyn_cast<nv::AsyncMmaOpInterface>(use.getOwner());
     if (!mma || mma->getBlock() != block)
@@ -122,7 +122,7 @@ SmallVector<BufferReader> readersOf(nv::AllocOp alloc, Block *block) {
   if (!forEachUse(alloc, collect))
     return {};
   llvm::sort(readers, [](const BufferReader &a, const BufferReader &b) {
-    return a.mma->isBeforeInBlock(b.mma);
+    return a.end()->isBeforeInBlock(b.end());
   });
   return readers;
 }

@@ -1,6 +1,6 @@
 //===- BufferReaders.h - which MMAs read a staged buffer ---------------------------===//
 // Needs: StageOperands ran, which gives each operand of an MMA a buffer of its own.
-// Gives: the uses of a buffer and of its views, and the MMAs that read it.
+// Gives: the uses of a buffer and of its views, and the MMAs and threads that read it.
 //===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/StagedLoad.h"
@@ -37,17 +37,19 @@ bool lacksStagesToOverlap(nv::AsyncMmaOpInterface mma);
 nv::AsyncMmaOpInterface deferrableMma(mlir::scf::ForOp loop, llvm::ArrayRef<StagedLoad> loads);
 
 struct BufferReader {
-  nv::AsyncMmaOpInterface mma;
-  int operand;         ///< 0: A, 1: B
-  mlir::Operation *at; ///< reads the buffer: `mma`, or a load whose values only `mma` uses
-  mlir::Value view;    ///< the view that it reads, with the operand's shape
+  nv::AsyncMmaOpInterface mma; ///< null: threads use its values otherwise
+  int operand;                 ///< 0: A, 1: B
+  mlir::Operation *at;         ///< reads the buffer: `mma`, or a load whose values only `mma` uses
+  mlir::Value view;            ///< the view that it reads, with the operand's shape
+
+  /// After which operation it has read the buffer: the wait for the MMA.
+  mlir::Operation *end() const;
 };
 
 /// Whether an MMA reads `alloc` rounded to tf32.
 bool isRounded(nv::AllocOp alloc);
 
-/// The MMAs that read `alloc`, in program order; empty if anything else reads it, or if they are
-/// not all in `block`.
+/// What reads `alloc`, in the order in which it ends; empty if that is not all in `block`.
 llvm::SmallVector<BufferReader> readersOf(nv::AllocOp alloc, mlir::Block *block);
 
 } // namespace pantile

@@ -14,19 +14,6 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// The operation of the kernel's body that is or contains its last MMA.
-Operation *lastMma(func::FuncOp kernel) {
-  Block &entry = kernel.getBody().front();
-  Operation *last = nullptr;
-  kernel.walk([&](Operation *op) {
-    if (!isa<nv::AsyncMmaOpInterface, DotOp>(op))
-      return;
-    if (Operation *top = entry.findAncestorOpInBlock(*op); top)
-      last = !last || last->isBeforeInBlock(top) ? top : last;
-  });
-  return last;
-}
-
 /// Registers of a loop with MMAs; 0 for other loops.
 int64_t registersOfLoopMmas(scf::ForOp loop) {
   if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
@@ -48,6 +35,18 @@ int64_t registersWithoutPointers(scf::ForOp loop) {
 int64_t bufferBytes(nv::BufferType type) {
   const int64_t alignment = sharedLayoutOf(type).alignment();
   return type.getDepth() * static_cast<int64_t>(llvm::alignTo(type.getStageBytes(), alignment));
+}
+
+Operation *lastMma(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  Operation *last = nullptr;
+  kernel.walk([&](Operation *op) {
+    if (!isa<nv::AsyncMmaOpInterface, DotOp>(op))
+      return;
+    if (Operation *top = entry.findAncestorOpInBlock(*op); top)
+      last = !last || last->isBeforeInBlock(top) ? top : last;
+  });
+  return last;
 }
 
 int64_t scratchWithLiveBuffers(func::FuncOp kernel, bool isPersistent) {

@@ -21,6 +21,9 @@ struct SharedChange;
 /// Bytes of all stages of a buffer.
 int64_t bufferBytes(nv::BufferType type);
 
+/// The operation of the kernel's body that is or contains its last MMA; null if there is none.
+mlir::Operation *lastMma(mlir::func::FuncOp kernel);
+
 /// The most bytes of scratch that an operation needs while circular buffers are live. In a
 /// persistent kernel all operations count; else those after the last MMA do not.
 int64_t scratchWithLiveBuffers(mlir::func::FuncOp kernel, bool isPersistent);

@@ -82,14 +82,20 @@ std::optional<ProducerLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfo
                                           StagedLoad staged, Block *body, std::string &reason) {
   const SmallVector<BufferReader> readers = readersOf(staged.alloc, body);
   const nv::BufferType buffer = staged.alloc.getType();
-  reason = "its tile is read by more than MMAs of the loop";
-  if (readers.empty())
+  auto isOfThreads = [](const BufferReader &reader) { return !reader.mma; };
+  const auto first = llvm::find_if_not(readers, isOfThreads);
+  reason = "its tile is read outside of the loop's body";
+  if (first == readers.end())
+    return std::nullopt;
+  reason = "MMAs read its tile rounded to tf32, and threads as it is";
+  if (isRounded(staged.alloc) && llvm::any_of(readers, isOfThreads))
     return std::nullopt;
   auto access = accessFor(affine, axes, staged, readers, reason);
   if (!access || !isFilledByBoxes(buffer, reason))
     return std::nullopt;
-  const BufferReader &first = readers.front(), &last = readers.back();
-  ProducerLoad load{staged, buffer, first.at, last.mma, first.mma, *access};
+  BufferReader last = readers.back();
+  ProducerLoad load{staged,     buffer, first->at, last.mma ? last.mma.getOperation() : last.at,
+                    first->mma, *access};
   for (const BufferReader &reader : readers) {
     load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
     load.isReadByThreads |= reader.at != reader.mma;

@@ -46,7 +46,7 @@ struct CopiedLoad {
   std::string reason;    ///< why TMA cannot do it
 };
 
-/// The load of an operand, whose tile MMAs of `body` alone read.
+/// The load of an operand, whose tile MMAs of `body` read, and threads may, too.
 std::optional<ProducerLoad> loadOfOperand(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
                                           StagedLoad staged, mlir::Block *body,
                                           std::string &reason);

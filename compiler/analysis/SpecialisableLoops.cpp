@@ -29,6 +29,7 @@
 #include "analysis/CtasPerSm.h"
 #include "analysis/EarlierEffect.h"
 #include "analysis/LateStage.h"
+#include "analysis/ProducerDemand.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/ScalarSlice.h"
@@ -89,6 +90,8 @@ public:
     while (!collectAll(candidates))
       if (!startLater(candidates) && !pollInProducer(candidates))
         return false;
+    findSharedBuffers();
+    sharesBytes = demand().sharedBytes > target.maxSharedBytes();
     if (choices.bufferedValues && choices.tmaValues)
       addVectors();
     addStages();
@@ -106,31 +109,12 @@ public:
     return producerWarps + most;
   }
 
-  /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
-  /// and the scratch that is live next to them.
+  /// What a CTA takes: circular buffers and their mbarriers, and what is live next to them.
   CtaDemand demand() {
-    const nv::BufferType barriers = barriersOfStage(function.getContext());
     // With setmaxnreg, warps that copy vectors take no registers: a producer has a warp group.
-    CtaDemand demand{warps + producerWarps, registersOfMmaLoops(function),
-                     scratchWithLiveBuffers(function, isPersistent()) + invariantBytes()};
-    int64_t mostCopied = 0; // by the consumers, which free it after each loop
-    for (SpecialisableLoop &specialisable : loops) {
-      int64_t copied = 0;
-      for (CopiedLoad &copy : specialisable.copies)
-        copied += bufferBytes(copy.buffer.withDepth(specialisable.depthOfCopies()));
-      mostCopied = std::max(mostCopied, copied);
-      if (specialisable.previous)
-        continue;
-      auto bytesOf = [&](nv::BufferType stage) {
-        return bufferBytes(stage.withDepth(specialisable.depth));
-      };
-      for (ProducerLoad &load : specialisable.loads)
-        demand.sharedBytes += bytesOf(load.buffer);
-      demand.sharedBytes += specialisable.groups * bytesOf(barriers);
-    }
-    demand.sharedBytes += mostCopied;
-    demand.sharedBytes += polls.size() * bufferBytes(barriers.withDepth(pollsAhead));
-    return demand;
+    return {warps + producerWarps, registersOfMmaLoops(function),
+            circularBytes(function, loops, polls.size()) +
+                bytesNextTo(function, loops, isPersistent(), sharesBytes)};
   }
 
 private:
@@ -427,16 +411,6 @@ private:
                ctasWith(before.sharedBytes - scratchWithLiveBuffers(function, isPersistent()));
   }
 
-  /// Shared memory of loop-invariant operands.
-  int64_t invariantBytes() {
-    int64_t bytes = 0;
-    function.walk([&](nv::AllocOp alloc) { bytes += bufferBytes(alloc.getType()); });
-    for (SpecialisableLoop &specialisable : loops)
-      for (StagedLoad load : specialisable.stagedLoads())
-        bytes -= load.alloc ? bufferBytes(load.alloc.getType()) : 0;
-    return bytes;
-  }
-
   void findSharedBuffers() {
     for (size_t i = 1; i < loops.size(); ++i)
       loops[i].previous = canShareBuffers(loops[i - 1], loops[i]) ? &loops[i - 1] : nullptr;
@@ -452,6 +426,7 @@ private:
   ProducerStart start; // before `slice`, which is made from it
   ScalarSlice slice;
   Refusal &refusal;
+  bool sharesBytes = false;           ///< what is not live at one time, where all does not fit else
   Operation *obstacle = nullptr;      ///< of a producer that starts before it
   llvm::SetVector<AtomicRmwOp> polls; ///< that the producer does
 

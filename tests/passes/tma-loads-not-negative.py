@@ -1,10 +1,12 @@
-# A coordinate that is computed by unsigned operations, bits or a choice is not negative where its operands say so: an unsigned minimum, `&` and a rest need one operand that is not, the others both.
+# A coordinate that is computed by unsigned operations, bits or a choice is not negative where its operands say so: an unsigned minimum, `&` and a rest need one operand that is not, the others both. So is one that a loop counts down to zero.
 # DEFINE: %{run} = pantilec %s --kernel matmul --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" --target sm_90a --no-cache --disable-pass mixed-transports --remarks --emit pipeline -o %t
 # RUN: %{run} -D WAY=0 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=1 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=2 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=3 2>&1 | FileCheck %s --check-prefix=RAISED
 # RUN: %{run} -D WAY=4 2>&1 | FileCheck %s --check-prefix=RAISED
+# RUN: %{run} -D WAY=9 2>&1 | FileCheck %s --check-prefix=RAISED
+# RUN: %{run} -D WAY=10 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} -D WAY=5 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} -D WAY=6 2>&1 | FileCheck %s --check-prefix=REFUSED
 # RUN: %{run} -D WAY=7 2>&1 | FileCheck %s --check-prefix=REFUSED
@@ -18,6 +20,8 @@ B: tl.constexpr = 64
 @pantile.jit
 def first_row(WAY: tl.constexpr):
     any_sign, count = tl.program_id(1) - 3, tl.program_id(2)
+    if WAY > 8:
+        return count
     if WAY == 0:
         return tl.minimum(any_sign.to(tl.uint32), count.to(tl.uint32)).to(tl.int32)
     elif WAY == 1:
@@ -46,7 +50,10 @@ def matmul(a, b, c, depth, stride, WAY: tl.constexpr):
     m, within = tl.program_id(0) * B, tl.arange(0, B)
     rows = first_row(WAY) + within
     acc = tl.zeros((B, B), tl.float32)
-    for k in range(0, depth, B):
+    count = tl.cdiv(depth, B)
+    for i in range(count):
+        # Down to 0, or to -1 tile.
+        k = (count - 1 - i if WAY == 9 else count - 2 - i if WAY == 10 else i) * B
         x = tl.load(a + rows[:, None] * stride + (k + within)[None, :])
         y = tl.load(b + (k + within)[:, None] * stride + (m + within)[None, :])
         acc = tl.dot(x, y, acc)
