@@ -8,9 +8,13 @@
 //        saves mbarriers.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/StagedValues.h"
+#include "analysis/BufferReaders.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/LiveRegisters.h"
 #include "analysis/PrefetchLegality.h"
 #include "analysis/RegisterBudget.h"
+#include "analysis/SharedAllocations.h"
+#include "analysis/TmaAccess.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 
@@ -64,6 +68,37 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
   return hasRoom && prefetchCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
 }
 
+/// Whether stages of `alloc` next to those of the loop's other loads leave as many CTAs per SM as there
+/// were, or two.
+bool hasRoomForStages(scf::ForOp loop, nv::AllocOp alloc) {
+  const MachineModel &machine = machineOf(loop);
+  CtaDemand demand = demandOf(loop->getParentOfType<func::FuncOp>());
+  SharedChange change;
+  auto ctas = [&] {
+    demand.sharedBytes = sharedBytesWith(loop->getParentOfType<ModuleOp>(), change);
+    return machine.ctasPerSm(demand);
+  };
+  for (StagedLoad load : findStagedLoads(loop))
+    change.stages[load.alloc] = stagesOf(loop);
+  const int64_t before = ctas();
+  change.stages[alloc] = stagesOf(loop);
+  return ctas() >= std::min(before, machine.occupancy.ctasToKeep) &&
+         demand.sharedBytes <= machine.sm.sharedBytesOfCta;
+}
+
+/// By cp.async, or by TMA.
+bool canBePrefetched(scf::ForOp loop, LoadOp load, nv::BufferType buffer) {
+  auto module = loop->getParentOfType<ModuleOp>();
+  auto target = Target::parse(moduleTarget(module));
+  const AxisInfoAnalysis axes(module);
+  if (prefetchCopyOf(loop, load, buffer, axes).bytes > 0)
+    return true;
+  AffineAnalysis affine;
+  std::string reason;
+  return target && target->hasTma() && target->hasAsyncMma() &&
+         tmaAccess(affine, axes, load, buffer, BufferReader{}, reason);
+}
+
 /// Whether registers suffice for what the loop computes and the vectors of the next iteration.
 bool canHoldVectors(scf::ForOp loop, ArrayRef<StagedValue> vectors, const Target &target) {
   const MachineModel &machine = target.machine();
@@ -90,6 +125,21 @@ SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const Axis
     if (nv::BufferType type = bufferIfStaged(loop, load, stages, values, axes, target))
       values.push_back({load, type});
   return values;
+}
+
+LoadOp loadForBoth(nv::LocalStoreOp store) {
+  auto load = store.getValue().getDefiningOp<LoadOp>();
+  auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
+  auto loop = dyn_cast<scf::ForOp>(store->getParentOp());
+  auto isAllowed = [&](Operation *user) {
+    return user == store ||
+           (user->getBlock() == store->getBlock() && !isa<nv::LocalStoreOp, scf::YieldOp>(user));
+  };
+  if (!load || !alloc || !loop || load->hasOneUse() || load->getBlock() != loop.getBody() ||
+      isRounded(alloc) || stagesOf(loop) < 2 || !llvm::all_of(load->getUsers(), isAllowed) ||
+      !hasRoomForStages(loop, alloc))
+    return {};
+  return canBePrefetched(loop, load, alloc.getType()) ? load : LoadOp();
 }
 
 VectorLoads vectorsOf(scf::ForOp loop, const Target &target) {

@@ -23,6 +23,11 @@ struct StagedValue {
 llvm::SmallVector<StagedValue> matricesToStage(mlir::scf::ForOp loop, int stages,
                                                const AxisInfoAnalysis &axes, const Target &target);
 
+/// The load of a loop's body that `store` stores for an MMA, if threads of the body use its tile, too,
+/// and should read it from the buffer: stages leave as many CTAs per SM as there were, or two, and the
+/// load can be prefetched into them. Null otherwise.
+LoadOp loadForBoth(nv::LocalStoreOp store);
+
 /// The vectors that it reads.
 struct VectorLoads {
   llvm::SmallVector<StagedValue> all;

@@ -143,7 +143,8 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
     of causal attention, whose first loop visits the tiles left of the diagonal, and whose second those on it. Without it each MMA stores the
     tile into a buffer of its own: a load is not prefetched, a computed tile is stored after the MMA before is complete, and the queries are
     held in registers over the first loop, and stored once more. A computed tile of a loop that threads also need in another layout, as to store
-    it to global memory, is read from its buffer, too. Without it that goes through scratch, and barriers order the two where they have the same bytes.
+    it to global memory, is read from its buffer, too. Without it that goes through scratch, and barriers order the two where they have the same bytes. So is
+    a tile that the loop loads for an MMA and for its threads, which cannot be prefetched else: as long as its stages leave as many CTAs per SM as there were, or two.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }

@@ -6,7 +6,8 @@
 //        causal attention, that read one tile: it is not held in registers over the first loop,
 //        only to be stored again for the second. Where threads of a loop need such a computed tile
 //        in another layout, as to store it to global memory, they read it from the buffer, too: it
-//        is not also written to scratch, and the barrier before the MMA is before them.
+//        is not also written to scratch, and the barrier before the MMA is before them. They also read
+//        a tile from there that the loop loads for an MMA and for them, and that can be prefetched.
 // How:   buffers of one value hold the same bytes if their types agree, and nothing else is stored
 //        into them: a transposed operand is a view. The first buffer stays, and lives until its
 //        last reader: not over a buffer of another type for the same value. A load of a loop gets a
@@ -25,6 +26,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/StageValues.h"
 
 using namespace mlir;
 
@@ -41,12 +43,12 @@ struct Operand {
   Operation *end;
 };
 
-/// Whether `store` is for MMAs of the loop that loads its tile.
+/// Whether `store` is for MMAs of the loop that loads its tile, and uses it in its body alone.
 bool isOfIteration(nv::LocalStoreOp store) {
   auto load = store.getValue().getDefiningOp<LoadOp>();
   return load && isa<scf::ForOp>(store->getParentOp()) && load->getBlock() == store->getBlock() &&
          llvm::all_of(load->getUsers(), [&](Operation *user) {
-           return isa<nv::LocalStoreOp>(user) && user->getBlock() == store->getBlock();
+           return user->getBlock() == store->getBlock() && !isa<scf::YieldOp>(user);
          });
 }
 
@@ -182,6 +184,18 @@ void readConverted(Operand &operand) {
   }
 }
 
+/// Lets threads read what a loop loads for an MMA and for them from the buffer.
+void readLoaded(Operand &operand) {
+  LoadOp load = operand.fence ? LoadOp() : loadForBoth(operand.store);
+  if (!load)
+    return;
+  operand.alloc->moveBefore(load); // threads may use it before the MMA's store
+  operand.store->moveAfter(load);
+  Operation *last = readFrom(operand.alloc, load);
+  if (operand.end->isBeforeInBlock(last))
+    operand.end->moveAfter(last);
+}
+
 void shareIn(Block &block) {
   SmallVector<Operand> kept;
   for (auto store : llvm::make_early_inc_range(block.getOps<nv::LocalStoreOp>())) {
@@ -196,8 +210,10 @@ void shareIn(Block &block) {
     else
       kept.push_back(*operand);
   }
-  for (Operand &operand : kept)
+  for (Operand &operand : kept) {
     readConverted(operand);
+    readLoaded(operand);
+  }
 }
 
 struct ShareOperandsPass : impl::ShareOperandsBase<ShareOperandsPass> {

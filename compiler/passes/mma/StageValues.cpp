@@ -2,7 +2,7 @@
 // How:   a tile that goes through a buffer is loaded from there at its first use, in the layout to
 //        which it would have been converted.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/StageValues.h"
+#include "passes/mma/StageValues.h"
 
 using namespace mlir;
 
@@ -39,18 +39,17 @@ static DenseI64ArrayAttr runsOf(LoadOp load) {
              : DenseI64ArrayAttr();
 }
 
-StagedLoad stageValue(StagedValue value) {
-  auto [load, type] = value;
+Operation *readFrom(nv::AllocOp alloc, LoadOp load) {
   const DenseI64ArrayAttr runs = runsOf(load);
   sinkViews(load.getResult());
-  OpBuilder builder(load);
-  Location loc = load.getLoc();
-  auto alloc = nv::AllocOp::create(builder, loc, type, IntegerAttr());
-  SmallVector<Operation *> users(load->getUsers());
+  SmallVector<Operation *> users;
+  llvm::copy_if(load->getUsers(), std::back_inserter(users),
+                [](Operation *user) { return !isa<nv::LocalStoreOp>(user); });
   llvm::sort(users, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  OpBuilder builder(load);
   auto read = [&](Operation *user, Type tile) {
     builder.setInsertionPoint(user);
-    return nv::LocalLoadOp::create(builder, loc, tile, alloc, runs).getResult();
+    return nv::LocalLoadOp::create(builder, load.getLoc(), tile, alloc, runs).getResult();
   };
   Value whole;
   Operation *last = users.back();
@@ -66,7 +65,15 @@ StagedLoad stageValue(StagedValue value) {
       whole = read(user, load.getType());
     user->replaceUsesOfWith(load, whole);
   }
-  builder.setInsertionPointAfter(last);
+  return last;
+}
+
+StagedLoad stageValue(StagedValue value) {
+  auto [load, type] = value;
+  OpBuilder builder(load);
+  Location loc = load.getLoc();
+  auto alloc = nv::AllocOp::create(builder, loc, type, IntegerAttr());
+  builder.setInsertionPointAfter(readFrom(alloc, load));
   nv::DeallocOp::create(builder, loc, alloc);
   builder.setInsertionPointAfter(load);
   auto store = nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);

@@ -10,4 +10,8 @@ namespace pantile {
 /// Stores the tile into a buffer, from which threads load it where they use it first.
 StagedLoad stageValue(StagedValue value);
 
+/// Lets threads load the tile of `load` from `alloc`, which it is stored into, where they use it first;
+/// the last operation that uses it.
+mlir::Operation *readFrom(nv::AllocOp alloc, LoadOp load);
+
 } // namespace pantile

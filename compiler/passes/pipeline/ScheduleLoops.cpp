@@ -27,8 +27,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
+#include "passes/mma/StageValues.h"
 #include "passes/pipeline/Channels.h"
-#include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
 

@@ -29,10 +29,10 @@
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
 #include "passes/mma/LeaveInFlight.h"
+#include "passes/mma/StageValues.h"
 #include "passes/pipeline/Channels.h"
 #include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/ReleaseLater.h"
-#include "passes/pipeline/StageValues.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
