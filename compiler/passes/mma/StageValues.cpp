@@ -71,12 +71,11 @@ Operation *readFrom(nv::AllocOp alloc, LoadOp load) {
 StagedLoad stageValue(StagedValue value) {
   auto [load, type] = value;
   OpBuilder builder(load);
-  Location loc = load.getLoc();
-  auto alloc = nv::AllocOp::create(builder, loc, type, IntegerAttr());
+  auto alloc = nv::AllocOp::create(builder, load.getLoc(), type, IntegerAttr());
   builder.setInsertionPointAfter(readFrom(alloc, load));
-  nv::DeallocOp::create(builder, loc, alloc);
+  nv::DeallocOp::create(builder, load.getLoc(), alloc);
   builder.setInsertionPointAfter(load);
-  auto store = nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
+  auto store = nv::LocalStoreOp::create(builder, load.getLoc(), load.getResult(), alloc);
   return {load, store, alloc};
 }
 
