@@ -17,9 +17,10 @@ bool readsOperandBuffer(mlir::Operation *op) {
   return mlir::isa_and_nonnull<nv::AllocOp>(buffer) && buffer->getBlock() != op->getBlock();
 }
 
-bool isMmaOfFp32(mlir::Operation *op) {
+/// Whether `op` is an asynchronous MMA of elements of so many bits.
+template <unsigned bits> bool isMmaOf(mlir::Operation *op) {
   auto mma = mlir::dyn_cast<nv::AsyncMmaOpInterface>(op);
-  return mma && mma.getRhs().getType().getElementType().isF32();
+  return mma && storageBits(mma.getRhs().getType().getElementType()) == bits;
 }
 } // namespace
 
@@ -45,8 +46,12 @@ std::vector<Concession> concessionsOf(mlir::ModuleOp module, bool isPersistent) 
       {"loads are prefetched one iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
        Technique::Pipelining, &Concessions::lastStage, true},
+      {"bytes that are contiguous along columns are not prefetched: two buffers for them do not "
+       "fit "
+       "into shared memory",
+       Technique::Pipelining, &Concessions::turnedBytes, has(isMmaOf<8>)},
       {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",
-       Technique::TensorCores, &Concessions::fp32OnWgmma, has(isMmaOfFp32)},
+       Technique::TensorCores, &Concessions::fp32OnWgmma, has(isMmaOf<32>)},
       {"results of dots are stored in the accumulator's layout: scratch for another layout does "
        "not fit into shared memory",
        Technique::GlobalMemory, &Concessions::resultBuffers, true}};

@@ -157,7 +157,8 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
 
 /// Operands get buffers; then it is planned how programs are run, and what a producer loads.
 void addProgramPasses(Passes &passes, const Options &options, const Concessions &without) {
-  passes.need(createStageOperands({.inPlace = without.operandBuffers}));
+  passes.need(
+      createStageOperands({.inPlace = without.operandBuffers, .turnsBytes = !without.turnedBytes}));
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters != 0)     // a limit for one role would bind the other
     return;

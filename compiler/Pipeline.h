@@ -23,6 +23,7 @@ struct Concessions {
   bool producer = false;       ///< all warps load
   bool operandBuffers = false; ///< operands that are loaded outside of loops stay in registers
   bool lastStage = false;      ///< loops have a stage less
+  bool turnedBytes = false;    ///< operands of bytes are turned into one buffer, and not prefetched
   bool fp32OnWgmma = false;    ///< dots of fp32 run on mma.sync, with one buffer each or none
   bool resultBuffers = false;  ///< dots' results take no way through shared memory
 };

@@ -318,6 +318,29 @@ LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int 
   return b.done().withWarps(numWarps);
 }
 
+LinearLayout transposingBytes(llvm::ArrayRef<int64_t> shape, int numWarps, int fastest) {
+  const int k = 0, n = 1;
+  const auto filled = static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(numWarps)));
+  const bool isWide = shape[k] >= 32 && shape[k] * shape[n] / (32 * filled) >= 64;
+  Builder b(shape, {1, filled});
+  b.regs(fastest, fastest == k && isWide ? 16 : 4);
+  b.regs(1 - fastest, fastest == n && isWide ? 16 : 4);
+  if (isWide) {
+    b.threads(b.lane, n, 4);
+    b.threads(b.lane, k, 2);
+    b.threads(b.lane, n, 4);
+  } else {
+    const int64_t alongK =
+        std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(shape[k] / 8, 1, 8)));
+    b.threads(b.lane, k, alongK);
+    b.threads(b.lane, n, 32 / alongK);
+  }
+  b.warps(n, filled);
+  b.repeat(n);
+  b.repeat(k);
+  return b.done().withWarps(numWarps);
+}
+
 /// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register, the next ones are the warps',
 /// and those after them number instructions. Registers take the lowest bits, for vectors of rows.
 ///

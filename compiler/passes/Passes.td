@@ -134,7 +134,8 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
     so that its load can become an asynchronous copy, and so does one that the loop keeps, if registers do not hold it.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"inPlace", "in-place", "bool", "false", "operands that are loaded outside of loops have no buffers that are not required">];
+  let options = [Option<"inPlace", "in-place", "bool", "false", "operands that are loaded outside of loops have no buffers that are not required">,
+                 Option<"turnsBytes", "turns-bytes", "bool", "true", "right operands of bytes that are contiguous along columns have two buffers">];
 }
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   let summary = "Keep an operand that several MMAs or loops read in one buffer";

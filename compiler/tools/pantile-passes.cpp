@@ -63,6 +63,7 @@ const std::vector<Variant> &variantsOn(const Target &target) {
        {.persistence = true,
         .operandBuffers = true,
         .lastStage = true,
+        .turnedBytes = true,
         .fp32OnWgmma = true,
         .resultBuffers = true}}};
   static const std::vector<Variant> first = {all.front()};

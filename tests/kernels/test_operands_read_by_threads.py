@@ -1,4 +1,4 @@
-"""Loops that load a tile for a dot and compute with it, too, as norms in front of a GEMM and scans do.
+"""Loops that load a tile for a dot and compute with it, too, as norms before a GEMM and scans do.
 
 The tile has one copy in shared memory, which is prefetched; threads read it from there, before the dot,
 after it or for another dot, also in loops that count down. Operands in fp16, bf16 or fp32 (by tf32),

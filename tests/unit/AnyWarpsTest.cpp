@@ -90,6 +90,7 @@ TEST(AnyWarps, NamedLayoutsAreSound) {
             LinearLayout::wgmmaAccumulator({64, 32 * odd}, {4, odd}, 32)})
         expectSound(layout);
       expectSound(transposingLayout({64, 32 * odd}, int(odd * more), 1));
+      expectSound(transposingBytes({64, 32 * odd}, int(odd * more), 1));
     }
 }
 

@@ -186,12 +186,32 @@ TEST(SharedLayout, TransposingReadsAndWritesWithoutConflicts) {
       }
 }
 
+/// Twice the cycles of instructions and lines without conflicts, and two more for the few of a small tile.
+TEST(SharedLayout, TransposingBytesTakesFewCycles) {
+  for (int64_t k : {32, 64, 128})
+    for (int64_t n : {64, 128, 256})
+      for (int warps : {4, 8}) {
+        const auto reads = transposingBytes({k, n}, warps, 1),
+                   writes = transposingBytes({k, n}, warps, 0);
+        EXPECT_TRUE(reads.sameThreads(writes));
+        EXPECT_TRUE(reads.coversShape());
+        const auto from = SharedLayout::forOperand({k, n}, 8, {1, 0}),
+                   to = SharedLayout::forOperand({k, n}, 8, {0, 1});
+        const int64_t words = reads.numRegs() / 4; // a line each for a warp
+        EXPECT_LE(sharedCycles(reads, from) + sharedCycles(writes, to), 2 * 4 * words + 2)
+            << reads.str() << writes.str();
+      }
+}
+
 TEST(SharedLayout, TransposingLayoutsOfSmallTilesCoverThem) {
   for (int64_t k : {8, 16})
     for (int64_t n : {8, 16, 64, 128}) {
       const auto reads = transposingLayout({k, n}, 8, 1);
       EXPECT_TRUE(reads.coversShape()) << reads.str();
       EXPECT_TRUE(reads.sameThreads(transposingLayout({k, n}, 8, 0)));
+      const auto bytes = transposingBytes({k, n}, 8, 1);
+      EXPECT_TRUE(bytes.coversShape()) << bytes.str();
+      EXPECT_TRUE(bytes.sameThreads(transposingBytes({k, n}, 8, 0)));
     }
 }
 

@@ -13,9 +13,8 @@
 //        last reader: not over a buffer of another type for the same value. A load of a loop gets a
 //        circular buffer, which lives as long as the loop. Any other buffer lives longer only over
 //        operations that need no shared memory, so that a CTA takes no more of it than before.
-//        The same holds from a conversion that precedes the store, which then moves to before it,
-//        or up to one that follows the end: there the buffer takes the place of the scratch, and is
-//        no larger.
+//        The same holds from a conversion that precedes the store, which moves to before it, or up to
+//        one that follows the end: the buffer takes the place of the scratch, and is no larger.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/BufferReaders.h"
 #include "analysis/CtasPerSm.h"

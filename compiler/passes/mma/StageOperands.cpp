@@ -20,9 +20,9 @@
 //           if a load goes there directly.
 //        5. An fp32 left operand that is contiguous along M is read from its buffer into registers
 //           (`paired_rows`). In registers A may have any order.
-//        6. An fp32 right operand that is loaded contiguous along N, and is not loop-invariant, has
-//           two buffers: the load goes to the first one, and threads move it to the second one,
-//           which is contiguous along K.
+//        6. A right operand of fp32 or of bytes that is loaded contiguous along N, and is not
+//           loop-invariant, has two buffers: the load goes to the first one, and threads move it to the
+//           second one, which is contiguous along K.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/OperandSource.h"
 #include "analysis/Scratch.h"
@@ -212,12 +212,14 @@ Staged stageTransposed(DotOp dot, OperandSource source) {
   OpBuilder builder(dot);
   Location loc = dot.getLoc();
   const RankedTensorType tile = dot.getRhs().getType();
+  const bool isFp32 = tile.getElementType().isF32();
   auto typed = [&](int fastest) {
+    const int warps = moduleInt(dot, names::numWarps, 4);
     return withLayout(
-        tile, transposingLayout(tile.getShape(), moduleInt(dot, names::numWarps, 4), fastest));
+        tile, (isFp32 ? transposingLayout : transposingBytes)(tile.getShape(), warps, fastest));
   };
-  Value value = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
-  value = nv::RoundTf32Op::create(builder, loc, value);
+  Value read = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
+  Value value = isFp32 ? nv::RoundTf32Op::create(builder, loc, read).getResult() : read;
   value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between registers of a thread
   auto alloc = nv::AllocOp::create(builder, loc, stageFor(tile, 0, 128), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, value, alloc);
@@ -239,33 +241,33 @@ Reading readingOfRight(DotOp dot) {
 }
 
 /// Stages the right operand, contiguous along K where wgmma requires that.
-Staged stageRight(DotOp dot) {
+Staged stageRight(DotOp dot, bool turnsBytes) {
   const OperandSource source = sourceOf(dot.getRhs());
   const RankedTensorType tile = dot.getRhs().getType();
-  const bool isFp32 = tile.getElementType().isF32();
+  const unsigned bits = storageBits(tile.getElementType());
   auto load = source.value.getDefiningOp<LoadOp>();
   const bool isCopied = load && outermostUser(dot, source.value) == dot;
   const int fastest = layoutOf(source.value.getType()).fastestDim();
-  if (isFp32 && isCopied && (fastest == 1) != source.transposed)
+  if ((bits == 32 || (bits == 8 && turnsBytes)) && isCopied && (fastest == 1) != source.transposed)
     return stageTransposed(dot, source);
   return stage(dot, source, readingOfRight(dot));
 }
 
-void stageAsync(DotOp dot) {
+void stageAsync(DotOp dot, bool turnsBytes) {
   Location loc = dot.getLoc();
   const Type element = dot.getLhs().getType().getElementType();
   const bool alongK = storageBits(element) != 16;
   const bool fromRegisters = element.isF32() && dot.getMma()->getAdjacentRows() > 1;
   std::optional<Staged> lhs, rhs;
   if (fromRegisters) // threads may hold the right operand: stage it first, not to hold both at once
-    rhs = stageRight(dot);
+    rhs = stageRight(dot, turnsBytes);
   Value left = fromRegisters ? fromBuffer(dot, lhs) : inRegisters(dot);
   if (!left) {
     lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1, 128, element.isF32()});
     left = lhs->view;
   }
   if (!rhs)
-    rhs = stageRight(dot);
+    rhs = stageRight(dot, turnsBytes);
   endBuffer(*rhs);
   if (lhs)
     endBuffer(*lhs);
@@ -279,10 +281,9 @@ void stageAsync(DotOp dot) {
   dot.erase();
 }
 
-/// Stages a scalar dot. The lowering reads 8 steps of K at a time, and advances by adding to
-/// addresses (LowerFma.cpp), so these steps must fill whole periods of the swizzle. On the left
-/// they are one or two panels of the smallest swizzle, whose period is 8 rows; with fewer rows
-/// there is no swizzle.
+/// Stages a scalar dot. The lowering reads 8 steps of K at a time, and advances by adding to addresses
+/// (LowerFma.cpp), so these steps must fill whole periods of the swizzle. On the left they are one or
+/// two panels of the smallest swizzle, whose period is 8 rows; with fewer rows there is no swizzle.
 void stageFma(DotOp dot) {
   const int rank = dot.getType().getRank();
   const RankedTensorType left = dot.getLhs().getType();
@@ -355,7 +356,7 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
       if (!dot.getMma())
         continue;
       if (isAsync(dot.getMmaAttr()))
-        stageAsync(dot);
+        stageAsync(dot, turnsBytes);
       else if (dot.getMma()->getKind() == MmaKind::MmaSync)
         stageMmaSync(dot, inPlace, crowded.contains(dot->getParentOp()));
       else
