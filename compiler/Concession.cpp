@@ -46,9 +46,8 @@ std::vector<Concession> concessionsOf(mlir::ModuleOp module, bool isPersistent) 
       {"loads are prefetched one iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
        Technique::Pipelining, &Concessions::lastStage, true},
-      {"bytes that are contiguous along columns are not prefetched: two buffers for them do not "
-       "fit "
-       "into shared memory",
+      {"bytes along columns are not prefetched: two buffers for them do not fit into "
+       "shared memory",
        Technique::Pipelining, &Concessions::turnedBytes, has(isMmaOf<8>)},
       {"dots of fp32 do not run on wgmma: what it reads does not fit into shared memory",
        Technique::TensorCores, &Concessions::fp32OnWgmma, has(isMmaOf<32>)},

@@ -12,7 +12,7 @@ import pantile.language as tl
 # TURNED: %[[ALONG_K:.*]] = tile.convert_layout %[[ALONG_N]]
 # TURNED: nv.local_store %[[ALONG_K]], %[[RIGHT:.*]] : {{.*}} <1 x[128, 128] x i8, <[0, 1], 128>>
 # TURNED: nv.wgmma %{{.*}}, %[[RIGHT]]
-# PLACE: remark: bytes that are contiguous along columns are not prefetched: two buffers for them do not fit into shared memory
+# PLACE: remark: bytes along columns are not prefetched: two buffers for them do not fit into shared memory
 # PLACE: %[[LOADED:.*]] = tile.load {{.*}} -> tensor<128x256xi8
 # PLACE: nv.local_store %[[LOADED]], %[[RIGHT:.*]] : {{.*}} <1 x[128, 256] x i8, <[0, 1], 128>>
 # PLACE: nv.wgmma %{{.*}}, %[[RIGHT]]
