@@ -127,6 +127,14 @@ SmallVector<StagedValue> matricesToStage(scf::ForOp loop, int stages, const Axis
   return values;
 }
 
+/// Whether a branch of the body gives tiles: what a thread holds there is in no estimate, and stages let
+/// the plan ask for as many CTAs as the estimate allows.
+static bool branchesOverTiles(scf::ForOp loop) {
+  return llvm::any_of(loop.getBody()->getOps<scf::IfOp>(), [](scf::IfOp branch) {
+    return llvm::any_of(branch.getResultTypes(), llvm::IsaPred<RankedTensorType>);
+  });
+}
+
 LoadOp loadForBoth(nv::LocalStoreOp store) {
   auto load = store.getValue().getDefiningOp<LoadOp>();
   auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
@@ -136,8 +144,8 @@ LoadOp loadForBoth(nv::LocalStoreOp store) {
            (user->getBlock() == store->getBlock() && !isa<nv::LocalStoreOp, scf::YieldOp>(user));
   };
   if (!load || !alloc || !loop || load->hasOneUse() || load->getBlock() != loop.getBody() ||
-      isRounded(alloc) || stagesOf(loop) < 2 || !llvm::all_of(load->getUsers(), isAllowed) ||
-      !hasRoomForStages(loop, alloc))
+      isRounded(alloc) || stagesOf(loop) < 2 || branchesOverTiles(loop) ||
+      !llvm::all_of(load->getUsers(), isAllowed) || !hasRoomForStages(loop, alloc))
     return {};
   return canBePrefetched(loop, load, alloc.getType()) ? load : LoadOp();
 }

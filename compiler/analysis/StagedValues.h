@@ -25,7 +25,7 @@ llvm::SmallVector<StagedValue> matricesToStage(mlir::scf::ForOp loop, int stages
 
 /// The load of a loop's body that `store` stores for an MMA, if threads of the body use its tile, too,
 /// and should read it from the buffer: stages leave as many CTAs per SM as there were, or two, and the
-/// load can be prefetched into them. Null otherwise.
+/// load can be prefetched into them. Null otherwise, and where a branch of the body gives tiles.
 LoadOp loadForBoth(nv::LocalStoreOp store);
 
 /// The vectors that it reads.
