@@ -177,7 +177,7 @@ void addProgramPasses(Passes &passes, const Options &options, const Concessions 
   const bool copiedVectors =
       passes.choice("copied-vectors", "within nv-specialise-warps: a producer copies vectors that "
                                       "TMA cannot load by cp.async");
-  const bool pastStores = passes.offeredChoice(
+  const bool pastStores = passes.choice(
       "producer-past-stores", "within nv-specialise-warps: a producer also where the loop stores "
                               "through other arguments, as copies by all warps pass these stores");
   const bool buffersValues = passes.allows("buffered-values");

@@ -2,8 +2,8 @@
 // How:   what writes memory or synchronises with other threads orders loads, but for two kinds of
 //        operations: stores through other arguments where the user lets the iterations of a loop
 //        around overlap, and atomics that have no order with the loads (docs/memory-order.md). Stores
-//        of the loop itself, if no other one is around it, are passed where the user or the caller
-//        says so.
+//        of the loop itself, if no other one is around it, are passed where the caller
+//        says so, as copies by all warps pass them.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/EarlierEffect.h"
 #include "analysis/PrefetchLegality.h"
@@ -59,8 +59,7 @@ Operation *earlierEffect(func::FuncOp kernel, const ProducerStart &start, scf::F
     return polls.empty() &&
            llvm::all_of(bases, [&](Value base) { return isNoAliasAtomic(op, base); });
   };
-  const bool passesOwn =
-      polls.empty() && repeated == loop && (pastStores || loop->hasAttr(names::warpSpecialize));
+  const bool passesOwn = pastStores && polls.empty() && repeated == loop;
   auto isPassed = [&](Operation *op) {
     return passesOwn && isa<StoreOp>(op) && loop->isAncestor(op) &&
            llvm::all_of(bases, [&](Value base) { return isNoAliasStore(loop, op, base); });

@@ -66,7 +66,7 @@ struct ProducerChoices {
   bool tmaValues = true;        ///< and the producer may fill these; else all warps prefetch them
   bool mixedTransports = false; ///< consumers may copy what TMA cannot load
   bool copiedVectors = true;    ///< and the producer vectors that it cannot
-  bool pastStores = false;      ///< the producer may pass the loop's own stores (EarlierEffect.h)
+  bool pastStores = true;       ///< the producer may pass the loop's own stores (EarlierEffect.h)
 };
 
 /// The loops with MMAs of staged loads, other than that over programs.

@@ -155,7 +155,7 @@ defvar producerOptions = [Option<"thirdCta", "third-cta", "bool", "false", "adde
                           Option<"tmaValues", "tma-values", "bool", "true", "a producer may fill these stages by TMA">,
                           Option<"mixedTransports", "mixed-transports", "bool", "false", "consumers may copy what TMA cannot load">,
                           Option<"copiedVectors", "copied-vectors", "bool", "true", "and a producer vectors that it cannot">,
-                          Option<"pastStores", "past-stores", "bool", "false", "a producer may load past stores of its loop through other arguments">];
+                          Option<"pastStores", "past-stores", "bool", "true", "a producer may load past stores of its loop through other arguments">];
 
 def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";

@@ -176,7 +176,7 @@ def close(x, y):
     np.testing.assert_allclose(x.astype(np.float64), y, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("choice", [None, "producer-past-stores"])
+@pytest.mark.parametrize("without", [None, "producer-past-stores"])
 @pytest.mark.parametrize(
     "begins, depth, gated, warps, stages, size",
     [
@@ -188,7 +188,7 @@ def close(x, y):
         ((0, 64, 64, 90), 128, True, 4, 4, 64),
     ],
 )
-def test_state(device, begins, depth, gated, warps, stages, size, choice):
+def test_state(device, begins, depth, gated, warps, stages, size, without):
     """The state that a loop carries is that of the recurrence after each chunk."""
     heads, block = 2, 32 if warps == 4 else 64
     width = block + 8
@@ -210,7 +210,7 @@ def test_state(device, begins, depth, gated, warps, stages, size, choice):
         device.to(initial), before.array, news.array, final.array,
         device.to(np.array(begins, np.int32)), device.to(firsts), 90, HEADS=heads, K=depth,
         V=width, C=size, BV=block, num_warps=warps, num_stages=stages,
-        enabled_passes=choice,
+        disabled_passes=without,
     )  # fmt: skip
     for s, (begin, end) in enumerate(zip(begins, begins[1:])):
         for h in range(heads):

@@ -152,12 +152,12 @@ def close(result, expected, dtype):
     np.testing.assert_allclose(result.astype(np.float64), expected, atol=allowed, rtol=0)
 
 
-@pytest.mark.parametrize("choice", [None, "producer-past-stores"])
+@pytest.mark.parametrize("without", [None, "producer-past-stores"])
 @pytest.mark.parametrize("with_state", [False, True])
 @pytest.mark.parametrize(
     "dtype, K, V, BT", [("fp32", 32, 48, 16), ("bf16", 64, 64, 32), ("bf16", 64, 64, 64)]
 )
-def test_decay(device, dtype, K, V, BT, with_state, choice):
+def test_decay(device, dtype, K, V, BT, with_state, without):
     """Chunks with decay give the results and the last state of the recurrence."""
     B, T, H = (2, 517, 4) if device.on_gpu else (1, 77, 2)
     q, k, v = (
@@ -172,7 +172,7 @@ def test_decay(device, dtype, K, V, BT, with_state, choice):
     fused_chunk_kernel[(triton.cdiv(V, 32), B * H)](
         *map(device.to, (q, k, v, g)), o.array, device.to(h0) if with_state else None,
         ht.array if with_state else None, K**-0.5, T, H, K, V, BT=BT, BV=32, PRECISION=precision,
-        enabled_passes=choice,
+        disabled_passes=without,
     )  # fmt: skip
     expected, state = by_token(q, k, v, K**-0.5, h0 if with_state else np.zeros(h0.shape), decay=g)
     close(o.numpy(), expected, dtype)

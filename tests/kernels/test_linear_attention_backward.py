@@ -141,8 +141,8 @@ def check(result, expected, size):
     ],
 )
 @pytest.mark.parametrize("shape", [(1, 77, 2), (2, 32, 1)])
-@pytest.mark.parametrize("choice", [None, "producer-past-stores"])
-def test_gradients(device, shape, dtype, K, V, BT, BK, warps, stages, choice):
+@pytest.mark.parametrize("without", [None, "producer-past-stores"])
+def test_gradients(device, shape, dtype, K, V, BT, BK, warps, stages, without):
     """Gradients by chunks are those of the recurrence token by token."""
     B, T, H = (2, 5 * shape[1], 4) if device.on_gpu else shape
     q, k = (random((B, T, H, K), dtype, seed) for seed in (1, 2))
@@ -153,11 +153,11 @@ def test_gradients(device, shape, dtype, K, V, BT, BK, warps, stages, choice):
     dq, dk, dv = (device.output(x.shape, dtype) for x in (q, k, v))
     linear_attention_dq_kernel[(K // BK, B * H)](
         d_k, d_v, d_do, d_g, dq.array, scale, T, H=H, K=K, V=V, BT=BT, BK=BK, PRECISION=precision,
-        num_warps=warps, num_stages=stages, enabled_passes=choice,
+        num_warps=warps, num_stages=stages, disabled_passes=without,
     )  # fmt: skip
     linear_attention_dkv_kernel[(1, B * H)](
         d_q, d_k, d_v, d_do, d_g, dk.array, dv.array, scale, T, H=H, K=K, V=V, BT=BT,
-        PRECISION=precision, num_warps=warps, num_stages=stages, enabled_passes=choice,
+        PRECISION=precision, num_warps=warps, num_stages=stages, disabled_passes=without,
     )  # fmt: skip
     expected = by_token(q, k, v, do, g, scale)
     sizes = by_token(*map(np.abs, (q, k, v, do)), g, scale)

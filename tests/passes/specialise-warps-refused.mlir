@@ -169,7 +169,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// C may overlap A: TMA might not see what a thread of this kernel has stored.
+// The loop stores to A: TMA might not see what a thread of this kernel has stored.
 // WHY: warps are not specialised: memory that it loads may have been written before
 // CHECK-LABEL: @stores_before
 // CHECK-NOT: nv.producer
@@ -218,7 +218,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
     %y_first = tile.addptr %b_tiles, %offsets : !ptrs, !offsets
     %out:3 = scf.for %at = %c0 to %k step %c64
         iter_args(%acc = %zeros, %x_at = %x_first, %y_at = %y_first) -> (!sum, !ptrs, !ptrs) : i32 {
-      tile.store %c, %one : !tile.ptr<f16>, f16
+      tile.store %a, %one : !tile.ptr<f16>, f16
       %x = tile.load %x_at : !ptrs -> !operand
       %y = tile.load %y_at : !ptrs -> !operand
       %x_stage = nv.alloc : !stage

@@ -30,8 +30,11 @@ import pantile.language as tl
 # CHECK: scf.yield
 # WITHOUT: warps are not specialised: tiles that the loop computes with are prefetched by all warps{{$}}
 # WITHOUT: nv.copy_async
-# WRITTEN: warps are not specialised: memory that it loads may have been written before
-# WRITTEN-NOT: nv.tma_load
+# What the loop stores through the same argument, all warps load.
+# WRITTEN: nv.producer
+# WRITTEN-NOT: nv.tma_load {{.*}}xi8
+# WRITTEN: tile.load {{.*}}xi8
+# WRITTEN: tile.store {{.*}}xi8
 # OTHER: warps are not specialised: tiles that the loop computes with are prefetched by all warps: a stride is not known on the host to be a multiple of 16 bytes
 # OTHER-NOT: nv.tma_load
 # A tile that is used after the loop stays in registers.

@@ -22,14 +22,12 @@
 # RUN: %{run} --kernel wraps_and_sums --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel wraps_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel adds_relaxed --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
-# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=PLAIN
-# RUN: %{run} --kernel promises_no_alias --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
+# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
+# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" --disable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel stores_in_both --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_both --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_what_it_reads --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
-# RUN: %{run} --kernel stores_its_operand --signature "%{sig}" --enable-pass producer-past-stores 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_its_operand --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel overlaps --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=OVERLAPS
 # RUN: %{run} --kernel chooses_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=CHOOSES
 # RUN: %{run} --kernel reads_its_base --signature "*u64:16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=POINTER
@@ -270,16 +268,7 @@ def stores_in_the_loop(a, b, c, depth, stride):
         write(c, acc, m, k, stride)
 
 
-# `warp_specialize` of the loop itself says that it does not load what it stores through another argument.
-@triton.jit
-def promises_no_alias(a, b, c, depth, stride):
-    m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    acc = tl.zeros((B, B), tl.float32)
-    for k in tl.range(0, depth, B, warp_specialize=True):
-        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
-        write(c, acc, m, k, stride)
-
-
+# Its own stores a loop passes, if they are through other arguments and no other loop is around it.
 @triton.jit
 def stores_its_operand(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
@@ -290,7 +279,7 @@ def stores_its_operand(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# What the loop stores, its next round loads: the promise is of one round.
+# What the loop stores, its next round loads.
 @triton.jit
 def stores_in_both(a, b, c, depth, stride):
     m = tl.program_id(0) * B

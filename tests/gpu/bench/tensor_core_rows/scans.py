@@ -14,11 +14,6 @@ linear = corpus("test_linear_attention", PACKAGE)
 gradients = corpus("test_linear_attention_backward", PACKAGE)
 
 
-def with_producer(configs):
-    """The same with a producer, although the loop stores."""
-    return [{**c, "enabled_passes": "producer-past-stores"} for c in configs if c["num_stages"] > 1]
-
-
 def launched(warps_and_stages, **sizes):
     """Configurations of the same tile."""
     return [{**sizes, "num_warps": w, "num_stages": s} for w, s in warps_and_stages]
@@ -92,7 +87,6 @@ class DeltaState(Row):
             *launched(((4, 1), (4, 2), (4, 3), (2, 3)), BV=32),
             *launched(((4, 1), (4, 2), (4, 3), (4, 4), (8, 2)), BV=64),
         ]
-        self.own = with_producer(self.configs)
 
     def arrays(self):
         tokens, heads, dim = self.batch * self.length, self.heads, self.dim
@@ -155,7 +149,6 @@ class LinearAttention(Row):
             *launched(((4, 1), (4, 2), (4, 3), (8, 2)), BV=64),
             *launched(((4, 2), (4, 3), (2, 3)), BV=32),
         ]
-        self.own = with_producer(self.configs)
 
     def arrays(self):
         shape = (self.batch, self.length, self.heads, self.dim)
