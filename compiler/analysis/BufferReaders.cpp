@@ -80,7 +80,8 @@ OpOperand *onlyUseOf(Value tile) {
   return nullptr;
 }
 
-/// The MMA that alone uses the tile of `load`: in registers, or through another buffer.
+/// The MMA that alone uses the tile of `load`: in registers, or through another buffer, which other
+/// loops may use for tiles of theirs.
 std::optional<BufferReader> readerOf(nv::LocalLoadOp load, Block *block) {
   OpOperand *use = onlyUseOf(load.getResult());
   if (!use || use->getOwner()->getBlock() != block)
@@ -89,12 +90,18 @@ std::optional<BufferReader> readerOf(nv::LocalLoadOp load, Block *block) {
     return use->get() == mma.getLhs() ? std::optional(BufferReader{mma, 0, load, load.getBuffer()})
                                       : std::nullopt;
   auto store = dyn_cast<nv::LocalStoreOp>(use->getOwner());
-  auto alloc = store ? store.getBuffer().getDefiningOp<nv::AllocOp>() : nv::AllocOp();
-  const SmallVector<BufferReader> readers =
-      alloc ? readersOf(alloc, block) : SmallVector<BufferReader>();
-  if (readers.size() != 1 || readers[0].at != readers[0].mma)
-    return std::nullopt;
-  return BufferReader{readers[0].mma, readers[0].operand, load, load.getBuffer()};
+  std::optional<BufferReader> reader;
+  auto isOnly = [&](OpOperand &use) {
+    auto mma = dyn_cast<nv::AsyncMmaOpInterface>(use.getOwner());
+    if (!mma || mma->getBlock() != block)
+      return mma || isa<nv::LocalStoreOp, nv::DeallocOp>(use.getOwner());
+    if (reader)
+      return false;
+    reader = {mma, &use == &mma.getLhsMutable() ? 0 : 1, load, load.getBuffer()};
+    return true;
+  };
+  const bool isBuffer = store && store.getBuffer().getDefiningOp<nv::AllocOp>();
+  return isBuffer && forEachUse(store.getBuffer(), isOnly) ? reader : std::nullopt;
 }
 } // namespace
 

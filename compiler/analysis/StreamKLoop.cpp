@@ -78,7 +78,9 @@ private:
 
   bool mayRunTwice() {
     for (Operation &op : llvm::make_range(body.begin(), found.loop->getIterator())) {
-      auto isBound = [](Operation *inner) { return !isa<LoadOp>(inner) && hasEffect(inner); };
+      auto isBound = [](Operation *inner) {
+        return !isa<LoadOp, nv::AllocOp>(inner) && hasEffect(inner);
+      };
       if (Operation *culprit = findOp(&op, isBound))
         return refuse(found.loop,
                       "operations before it have effects, and several CTAs would execute them",
@@ -138,7 +140,8 @@ private:
   bool isFreeOfEffects() {
     Operation *culprit = findOp(found.loop, [](Operation *op) {
       return hasEffect(op) && !leavesSharedMemory(op) &&
-             !isa<nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp>(op);
+             !isa<nv::LocalStoreOp, nv::RoundBufferOp, nv::AllocOp, nv::DeallocOp,
+                  nv::FenceAsyncOp>(op);
     });
     return !culprit || refuse(found.loop, "it does more than load and multiply", culprit);
   }

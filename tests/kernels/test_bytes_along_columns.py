@@ -42,7 +42,8 @@ def product_kernel(
         tl.store(sums + n, total, mask=n < N)
 
 
-def check(device, way, dtype, bm, bn, bk, warps, stages, sizes=((1, 1, 3), (2, 2, 0))):
+def check(device, way, dtype, bm, bn, bk, warps, stages, sizes=((1, 1, 3), (2, 2, 0)), **choices):
+    """Checks each element; the last compiled kernel."""
     for tiles_m, tiles_n, steps in sizes:
         m, n, k = tiles_m * bm - 8, tiles_n * bn - 16, steps * bk + 16
         if dtype == "i8":
@@ -52,19 +53,24 @@ def check(device, way, dtype, bm, bn, bk, warps, stages, sizes=((1, 1, 3), (2, 2
             a, b = random((m, k), dtype, seed=bk), random((k, n), dtype, seed=n)
         kind = "i32" if dtype == "i8" else "fp32"
         c, sums = device.output((m, n), kind), device.output((n,), kind)
-        product_kernel[(tiles_m, tiles_n)](
+        compiled = product_kernel[(tiles_m, tiles_n)](
             device.to(a), device.to(b), c.array, sums.array, m, n, k, way, bm, bn, bk, stages,
-            num_warps=warps,
+            num_warps=warps, **choices,
         )  # fmt: skip
         wide = [x.astype(np.float64) for x in (a, b)]
         times = 2 if way == "twice" else 1
         want = times * (wide[0] @ wide[1])
-        bound = 0 if dtype == "i8" else 2.0**-12 * times * (np.abs(wide[0]) @ np.abs(wide[1]))
+        bound = (
+            {"i8": 0, "fp32": 2.0**-9}.get(dtype, 2.0**-12)
+            * times
+            * (np.abs(wide[0]) @ np.abs(wide[1]))
+        )
         assert (np.abs(c.numpy() - want) <= bound).all()
         if way == "read":
             np.testing.assert_allclose(
                 sums.numpy(), wide[1].sum(0), rtol=1e-4, atol=0 if dtype == "i8" else 1e-3
             )
+    return compiled
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
@@ -86,3 +92,15 @@ def test_ways(device, dtype, way, stages):
 def test_tiles(device, dtype, bm, bn, bk, warps):
     """Words and vectors, tiles that a thread holds little or much of, and of no power of two."""
     check(device, "plain", dtype, bm, bn, bk, warps, 3)
+
+
+@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp32"])
+def test_stream_k(device, dtype):
+    """Tiles whose iterations several CTAs share, each with a buffer of its own to turn B in."""
+    sizes = ((3, 3, 9), (3, 7, 21))
+    block = (64, 64, 64) if dtype == "fp8e4nv" else (64, 64, 32)
+    compiled = check(
+        device, "plain", dtype, *block, 4, 3, sizes, enabled_passes="nv-stream-k"
+    )  # fmt: skip
+    if compiled and "sm_90a" in compiled.asm.get("ptx", ""):
+        assert any("split over CTAs" in remark.message for remark in compiled.remarks)

@@ -1,4 +1,5 @@
-# A right operand of bytes that is contiguous along its columns is prefetched into one buffer, from which threads turn it into another one, words at a time. Where two buffers do not fit, it is turned as it is stored.
+# A right operand of bytes that is contiguous along its columns is prefetched into one buffer, from which threads turn it
+# into another one, words at a time; that one outlives the iteration, so the MMA is in flight over the back edge. Where two buffers do not fit, it is turned as it is stored.
 # DEFINE: %{run} = pantilec %s --kernel product --signature "*i8:16, *i8:16, *i32:16, i32:16" --target sm_90a --no-cache -o -
 # RUN: %{run} -D N=128 --num-stages 3 --emit pipeline | FileCheck %s --check-prefix=TURNED
 # RUN: %{run} -D N=256 --num-stages 6 --emit mma --remarks 2>&1 | FileCheck %s --check-prefix=PLACE
@@ -8,10 +9,14 @@ import pantile.language as tl
 
 # TURNED: nv.tma_load
 # TURNED: nv.tma_load {{.*}} <1 x[128, 128] x i8, <[1, 0], 128>>
+# TURNED: %[[RIGHT:.*]] = nv.alloc : <1 x[128, 128] x i8, <[0, 1], 128>>
+# TURNED: scf.for
 # TURNED: %[[ALONG_N:.*]] = nv.local_load {{.*}} <1 x[128, 128] x i8, <[1, 0], 128>>
 # TURNED: %[[ALONG_K:.*]] = tile.convert_layout %[[ALONG_N]]
-# TURNED: nv.local_store %[[ALONG_K]], %[[RIGHT:.*]] : {{.*}} <1 x[128, 128] x i8, <[0, 1], 128>>
-# TURNED: nv.wgmma %{{.*}}, %[[RIGHT]]
+# TURNED: nv.local_store %[[ALONG_K]], %[[RIGHT]] : {{.*}} <1 x[128, 128] x i8, <[0, 1], 128>>
+# TURNED: %[[SUM:.*]] = nv.wgmma %{{.*}}, %[[RIGHT]]
+# TURNED: nv.wgmma_wait 1
+# TURNED: scf.yield %[[SUM]]
 # PLACE: remark: bytes along columns are not prefetched: two buffers for them do not fit into shared memory
 # PLACE: %[[LOADED:.*]] = tile.load {{.*}} -> tensor<128x256xi8
 # PLACE: nv.local_store %[[LOADED]], %[[RIGHT:.*]] : {{.*}} <1 x[128, 256] x i8, <[0, 1], 128>>

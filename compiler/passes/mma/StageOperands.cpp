@@ -157,10 +157,9 @@ Value exchanged(DotOp dot, OperandSource source) {
   return ConvertLayoutOp::create(builder, dot.getLoc(), withLayout(tile, wanted), source.value);
 }
 
-/// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such
-/// as that of another MMA's accumulator, or their lanes can exchange it. A tile that is loaded from
-/// memory goes through a buffer instead and takes no registers. So does a loop-invariant one: ptxas
-/// 13.0 overwrites its registers.
+/// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such as that
+/// of another MMA's accumulator, or their lanes can exchange it. A tile that is loaded from memory goes
+/// through a buffer and takes no registers. So does a loop-invariant one: ptxas 13.0 overwrites it.
 Value inRegisters(DotOp dot) {
   Value left = dot.getLhs();
   const OperandSource source = sourceOf(left);
@@ -221,16 +220,18 @@ Staged stageTransposed(DotOp dot, OperandSource source) {
   Value read = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
   Value value = isFp32 ? nv::RoundTf32Op::create(builder, loc, read).getResult() : read;
   value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between registers of a thread
-  auto alloc = nv::AllocOp::create(builder, loc, stageFor(tile, 0, 128), IntegerAttr());
+  // The buffer outlives the iteration, so that the MMA may be in flight while threads read the next tile.
+  Operation *parent = dot->getParentOp(), *user = isa<scf::ForOp>(parent) ? parent : dot;
+  OpBuilder outside(user);
+  auto alloc = nv::AllocOp::create(outside, loc, stageFor(tile, 0, 128), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, value, alloc);
   endBuffer(arrived);
-  return {alloc, alloc, dot};
+  return {alloc, alloc, user};
 }
 
-/// How wgmma reads the right operand. Along K alone: elements of other than 16 bits, and those of
-/// 16 bits where instructions have interleaved runs of 8 columns, or where a row along N fills no
-/// swizzle. Otherwise along N in panels of one run of columns, or in any order if there are no
-/// runs.
+/// How wgmma reads the right operand. Along K alone: elements of other than 16 bits, and those of 16 bits
+/// where instructions have interleaved runs of 8 columns, or where a row along N fills no swizzle.
+/// Otherwise along N in panels of one run of columns, or in any order if there are no runs.
 Reading readingOfRight(DotOp dot) {
   const RankedTensorType tile = dot.getRhs().getType();
   const unsigned bits = storageBits(tile.getElementType()), run = dot.getMma()->getRun();
@@ -299,9 +300,8 @@ void stageFma(DotOp dot) {
   dot.erase();
 }
 
-/// Whether an operand is worth a buffer: it is loaded in the same MLIR block, in elements that
-/// ldmatrix or cp.async can move. Outside of loops the buffer lets all loads be issued before the
-/// first wait.
+/// Whether an operand is worth a buffer: it is loaded in the same MLIR block, in elements that ldmatrix or
+/// cp.async can move. Outside of loops the buffer lets all loads be issued before the first wait.
 bool isStreamed(DotOp dot, OperandSource source) {
   auto load = source.value.getDefiningOp<LoadOp>();
   return load && load->getBlock() == dot->getBlock();
