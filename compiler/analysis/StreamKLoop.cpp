@@ -6,7 +6,7 @@
 //        2. The number of iterations fits a signed integer of 32 bits, and is the same for all
 //        programs.
 //        3. Operations before the loop have no effects, so that several CTAs can execute them.
-//        4. The loop carries one sum in fp32, which begins at zero, so that partial tiles add up to
+//        4. The loop carries one sum in fp32 or int32, which begins at zero, so that partial tiles add up to
 //        it: the accumulator of the MMA, or a tile that each iteration adds to and does not use
 //        otherwise. Everything else that it carries grows by the same amount in each iteration and is
 //        not used after the loop. So each work range can begin with its value.
@@ -108,12 +108,14 @@ private:
   bool isSum(unsigned index) {
     scf::ForOp loop = found.loop;
     BlockArgument sofar = loop.getRegionIterArg(index);
-    if (!matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat()))
+    Value begin = loop.getInitArgs()[index];
+    if (!matchPattern(begin, m_AnyZeroFloat()) && !matchPattern(begin, m_Zero()))
       return false;
     if (carriedAccumulatorOf(found.mma) == sofar)
       return true;
-    auto next = loop.getYieldedValues()[index].getDefiningOp<arith::AddFOp>();
-    return isa<RankedTensorType>(sofar.getType()) && next && next->hasOneUse() &&
+    Operation *next = loop.getYieldedValues()[index].getDefiningOp();
+    return isa<RankedTensorType>(sofar.getType()) &&
+           isa_and_nonnull<arith::AddFOp, arith::AddIOp>(next) && next->hasOneUse() &&
            sofar.hasOneUse() && *sofar.user_begin() == next;
   }
 
@@ -133,8 +135,9 @@ private:
     if (sums.size() != 1)
       return refuse(loop, "it carries " + Twine(sums.size()) + " sums that begin at zero, not one");
     found.sum = sums[0];
-    return elementTypeOf(loop.getRegionIterArg(found.sum).getType()).isF32() ||
-           refuse(loop, "its sum is not of fp32");
+    const Type element = elementTypeOf(loop.getRegionIterArg(found.sum).getType());
+    return element.isF32() || element.isInteger(32) ||
+           refuse(loop, "its sum is of neither fp32 nor int32");
   }
 
   bool isFreeOfEffects() {

@@ -345,7 +345,7 @@ def Nv_WorkRangeOp : Nv_Op<"work_range", [Pure]> {
 }
 def Nv_StorePartialOp : Nv_Op<"store_partial", [MemoryEffects<[MemWrite]>]> {
   let summary = "store `value`, a partial tile of this CTA, for the CTA that reduces it; once per launch";
-  let description = "- store_partial_c1: the elements are fp32.";
+  let description = "- store_partial_c1: the elements are fp32 or int32.";
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
   let hasVerifier = 1;
@@ -357,7 +357,7 @@ def Nv_AwaitPartialsOp : Nv_Op<"await_partials", [MemoryEffects<[MemRead, MemWri
 }
 def Nv_LoadPartialOp : Nv_Op<"load_partial", [MemoryEffects<[MemRead]>]> {
   let summary = "the partial tile that CTA `from` stored; undefined unless `enable`";
-  let description = "- load_partial_c1: the elements are fp32.";
+  let description = "- load_partial_c1: the elements are fp32 or int32.";
   let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";

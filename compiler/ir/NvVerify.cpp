@@ -51,6 +51,10 @@ LogicalResult verifyFp32(Operation *op, RankedTensorType tile, StringRef constra
   return success();
 }
 
+LogicalResult verifySum(Operation *op, RankedTensorType tile, StringRef constraint) {
+  return tile.getElementType().isInteger(32) ? success() : verifyFp32(op, tile, constraint);
+}
+
 LogicalResult verifyCoordinates(Operation *op, Value map, size_t count, StringRef constraint) {
   auto made = map.getDefiningOp<TensorMapOp>();
   if (made && made.getBox().size() != count)
@@ -257,9 +261,9 @@ LogicalResult ClusterGatherOp::verify() {
 }
 
 LogicalResult StorePartialOp::verify() {
-  return verifyFp32(*this, getValue().getType(), "store_partial_c1");
+  return verifySum(*this, getValue().getType(), "store_partial_c1");
 }
-LogicalResult LoadPartialOp::verify() { return verifyFp32(*this, getType(), "load_partial_c1"); }
+LogicalResult LoadPartialOp::verify() { return verifySum(*this, getType(), "load_partial_c1"); }
 
 LogicalResult TensorMapOp::verify() {
   const size_t rank = getBox().size();

@@ -206,11 +206,11 @@ def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
     saves less than it costs, which the kernel computes at its start, tiles stay whole. Sets `partial_bytes` of `nv.launch`. Without it CTAs idle in the
     last wave.
 
-    - The kernel must be persistent, with one load-dot loop that has one `tl.dot`. The loop carries one sum in fp32 that begins at zero: the accumulator
+    - The kernel must be persistent, with one load-dot loop that has one `tl.dot`. The loop carries one sum in fp32 or int32 that begins at zero: the accumulator
       of that dot, or a tile that each iteration adds to, such as a dot times scales. All other carried values of the loop must grow by the same amount in each
       iteration. Remarks say which rule is broken.
     - Partial tiles are added in another order than without it, so the last bits differ; they are the same from run to run on one kind of GPU.
-    - The first such launch on a stream allocates a workspace, a tile of fp32 per CTA that runs at once (17 MB for 128×256 on an H200), and keeps it. So
+    - The first such launch on a stream allocates a workspace, a tile of 32-bit elements per CTA that runs at once (17 MB for 128×256 on an H200), and keeps it. So
       does each capture of a graph, whose workspace is reused once the graph and all that was made from it are destroyed.
       `pantile.runtime.release_workspaces()` frees those that no graph holds (in C++ `releaseWorkspaces`). A context has at most 64 workspaces; those of
       streams after the eighth go to new streams when their launches have completed. If all are in use, or memory is short, and in launchers that

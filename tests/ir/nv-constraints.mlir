@@ -331,9 +331,9 @@ func.func @partial_tile_of_fp16(%x: tensor<64x64xf16>) {
 }
 
 // -----
-func.func @partial_tile_of_integers(%from: i32) {
-  // expected-error @below {{load_partial_c1: elements are 'i32'}}
-  %x = nv.load_partial %from : tensor<64x64xi32>
+func.func @partial_tile_of_fp64(%from: i32) {
+  // expected-error @below {{load_partial_c1: elements are 'f64'}}
+  %x = nv.load_partial %from : tensor<64x64xf64>
   return
 }
 

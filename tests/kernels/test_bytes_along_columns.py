@@ -94,11 +94,11 @@ def test_tiles(device, dtype, bm, bn, bk, warps):
     check(device, "plain", dtype, bm, bn, bk, warps, 3)
 
 
-@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp32"])
+@pytest.mark.parametrize("dtype", ["i8", "fp8e4nv", "fp32"])
 def test_stream_k(device, dtype):
     """Tiles whose iterations several CTAs share, each with a buffer of its own to turn B in."""
     sizes = ((3, 3, 9), (3, 7, 21))
-    block = (64, 64, 64) if dtype == "fp8e4nv" else (64, 64, 32)
+    block = (64, 64, 32 if dtype == "fp32" else 64)
     compiled = check(
         device, "plain", dtype, *block, 4, 3, sizes, enabled_passes="nv-stream-k"
     )  # fmt: skip

@@ -139,7 +139,7 @@ def keeps_an_operand(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SUMS-IN-HALVES: stream-K does not apply: its sum is not of fp32
+# SUMS-IN-HALVES: stream-K does not apply: its sum is of neither fp32 nor int32
 # SUMS-IN-HALVES-NOT: nv.store_partial
 @pantile.jit
 def sums_in_halves(a, b, c, stride):

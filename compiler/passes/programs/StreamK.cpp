@@ -48,6 +48,11 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
+Value add(OpBuilder &b, Location loc, Value a, Value c) {
+  return elementTypeOf(a.getType()).isF32() ? Value(arith::AddFOp::create(b, loc, a, c))
+                                            : Value(arith::AddIOp::create(b, loc, a, c));
+}
+
 class Splitter {
 public:
   Splitter(func::FuncOp kernel, scf::ForOp programs, const StreamKLoop &found)
@@ -168,7 +173,7 @@ private:
     Location loc = loop.getLoc();
     auto branch = scf::IfOp::create(b, loc, sofar.getType(), condition, /*withElseRegion=*/true);
     OpBuilder then = branch.getThenBodyBuilder(), otherwise = branch.getElseBodyBuilder();
-    scf::YieldOp::create(then, loc, Value(arith::AddFOp::create(then, loc, sofar, part)));
+    scf::YieldOp::create(then, loc, add(then, loc, sofar, part));
     scf::YieldOp::create(otherwise, loc, sofar);
     return branch.getResult(0);
   }
@@ -252,12 +257,12 @@ private:
     nv::StorePartialOp::create(b, loc, found.sofar);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
-    auto adds = scf::ForOp::create(
-        b, loc, found.peer, s.cta, s.cycles, found.sofar,
-        [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
-          Value part = nv::LoadPartialOp::create(inner, at, sums[0].getType(), other, Value());
-          scf::YieldOp::create(inner, at, Value(arith::AddFOp::create(inner, at, sums[0], part)));
-        });
+    auto adds = scf::ForOp::create(b, loc, found.peer, s.cta, s.cycles, found.sofar,
+                                   [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
+                                     Value part = nv::LoadPartialOp::create(
+                                         inner, at, sums[0].getType(), other, Value());
+                                     scf::YieldOp::create(inner, at, add(inner, at, sums[0], part));
+                                   });
     for (Operation *op : rest)
       op->moveBefore(whole);
     loop.getResult(sum).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
