@@ -228,7 +228,7 @@ class LayerNormBackward(Workload):
 
             return launch
 
-        shapes = ((264, 8), (264, 16), (528, 8), (528, 4), (1056, 4))
+        shapes = ((132, 8), (264, 4), (264, 8), (528, 4), (528, 8))
         return {(p, w, a): make(p, w, a) for p, w in shapes for a in (False, True)}
 
     def check(self):
