@@ -133,6 +133,7 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createOrderMemory());
   passes.add(createSplitOverCluster()); // fixes what each CTA holds, so before layouts
   passes.add(createApproximateExp());   // while tiles are seen through no conversion
+  passes.offer(createCombineFactors());
   const bool computedLeft = passes.choice(
       "computed-left", "within tile-select-mma and tile-assign-layouts: left operands of "
                        "wgmma in registers, also right ones of the dot transposed");

@@ -63,6 +63,16 @@ def ApproximateExp : Pass<"tile-approximate-exp", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def CombineFactors : Pass<"tile-combine-factors", "::mlir::ModuleOp"> {
+  let summary = "Multiply the factors of rows and columns with each other before the tile";
+  let description = [{
+    `dot(a, b) * row_scales[:, None] * column_scales[None, :]` of fp32 is computed as the dot times the product of both scales, which is one operation per
+    element where the result is added to a sum, and not two. Results may differ in the last bit, and by more where the product of the scales is infinite or
+    denormal, so it is for `enabled_passes` alone.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def SplitOverCluster : Pass<"nv-split-over-cluster", "::mlir::ModuleOp"> {
   let summary = "Split rows that no SM holds over a thread-block cluster";
   let description = [{

@@ -153,7 +153,8 @@ def test_dequantize_blocks(device):
 
 @pytest.mark.parametrize("dtype", list(FP8))
 @pytest.mark.parametrize("M, N, K", [(17, 200, 256), (64, 128, 384)])
-def test_block_scaled_gemm(device, M, N, K, dtype):
+@pytest.mark.parametrize("choice", [None, "tile-combine-factors"])
+def test_block_scaled_gemm(device, M, N, K, dtype, choice):
     if device.on_gpu:
         M, N, K = 8 * M, 4 * N, 4 * K
     group, largest = 128, FP8[dtype][1]
@@ -168,6 +169,7 @@ def test_block_scaled_gemm(device, M, N, K, dtype):
     block_scaled_kernel[(triton.cdiv(M, 32) * triton.cdiv(N, 64),)](
         q.array, device.to(wq), out.array, scales.array, device.to(w_scales), M, N, K, group, group,
         K, 1, 1, K, N, 1, 1, M, 1, K // group, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, GROUP_M=8,
+        enabled_passes=choice,
     )  # fmt: skip
     a = q.numpy().astype(np.float64) * scales.numpy().T.astype(np.float64).repeat(group, 1)
     b = wq.astype(np.float64) * whole

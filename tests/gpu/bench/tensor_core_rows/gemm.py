@@ -43,7 +43,11 @@ class BlockScaledFp8(Row):
         self.configs = few if m <= 128 else many
         sizes = [(192, 128, 128, 12, 3), (128, 192, 128, 8, 3), (128, 160, 128, 8, 4)]
         wide = [] if m <= 128 else [tiles(*size) for size in sizes]
-        self.own = wide + [{**c, "enabled_passes": "nv-stream-k"} for c in self.configs + wide]
+        self.own = wide + [
+            {**c, "enabled_passes": name}
+            for name in ("nv-stream-k", "tile-combine-factors")
+            for c in self.configs + wide
+        ]
 
     def arrays(self):
         m, n, k = self.m, self.n, self.k
