@@ -80,6 +80,7 @@ def tensor_cores():
             "tensor-cores-2026-11-30-morning.json",
             "tensor-cores-2026-11-30-noon.json",
             "tensor-cores-2026-11-30-evening.json",
+            "tensor-cores-2026-12-01.json",
         )
         for row in read(name)["rows"]
     }
