@@ -24,8 +24,9 @@ BufferStage stageOf(mlir::Value view);
 /// The mbarriers of a circular buffer that TMA fills; else null.
 mlir::Value barriersOf(mlir::Value buffer);
 
-/// Whether the next iteration of `loop` does not overwrite `buffer`: it is loop-invariant, or that
-/// of one of `loads`, for which there is a circular buffer.
+/// Whether an MMA may read `buffer` past the end of an iteration of `loop`: it is one of `loads`, for
+/// which there is a circular buffer, or outlives the iteration. Where threads fill that again,
+/// InsertBarriers waits for the MMA before.
 bool outlastsIteration(mlir::scf::ForOp loop, mlir::Value buffer, llvm::ArrayRef<StagedLoad> loads);
 
 /// Whether a circular buffer that `mma` reads has too few stages for two iterations at once: while
