@@ -149,7 +149,7 @@ def launch_options(draft):
         names = draft.rng.sample(optional_passes(), draft.rng.randint(1, 4))
         options["disabled_passes"] = ",".join(names)
     if draft.chance(0.2):
-        names = ("nv-stream-k", "third-cta", "nv-tma-stores")
+        names = ("nv-stream-k", "third-cta", "nv-tma-stores", "tile-combine-factors")
         options["enabled_passes"] = draft.pick(*names)
     draft.case.options = options
     return options

@@ -25,16 +25,31 @@ def test_kernel_agrees_with_numpy(device, kind, number, tmp_path):
     assert report.failure is None, f"{report.failure}\n{case.text()}"
 
 
+def results(case):
+    """The arrays of a case, but for the largest."""
+    arrays = run_model(case).arrays
+    return {name: data.tobytes() for name, data in arrays.items() if data.size < 1e8}
+
+
+def draw_with_results(kind):
+    """The first of a few cases that has a result, and its seed: some are drawn in vain."""
+    for seed in (f"1.{number}" for number in range(2, 9)):
+        case = kinds.draw(kind, seed)
+        try:
+            return seed, case, results(case)
+        except Undefined:
+            pass
+    raise AssertionError(f"no case of `{kind}` has a result")
+
+
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_module_contains_its_case(kind, tmp_path):
-    case = kinds.draw(kind, "1.2")
+    seed, case, expected = draw_with_results(kind)
     path = tmp_path / "case.py"
     path.write_text(case.text())
     again = Case.of_file(path)
-    assert again.text() == case.text() == kinds.draw(kind, "1.2").text()
-    assert {
-        name: data.tobytes() for name, data in run_model(again).arrays.items() if data.size < 1e8
-    } == {name: data.tobytes() for name, data in run_model(case).arrays.items() if data.size < 1e8}
+    assert again.text() == case.text() == kinds.draw(kind, seed).text()
+    assert results(again) == expected
 
 
 HEAD = """import pantile as triton
