@@ -2,8 +2,8 @@
 // How:   what writes memory or synchronises with other threads orders loads, but for two kinds of
 //        operations: stores through other arguments where the user lets the iterations of a loop
 //        around overlap, and atomics that have no order with the loads (docs/memory-order.md). Stores
-//        of the loop itself, if no other one is around it, are passed where the caller
-//        says so, as copies by all warps pass them.
+//        of the loop itself, if no other one is around it, are passed where the caller says so, as
+//        copies by all warps pass them.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/EarlierEffect.h"
 #include "analysis/PrefetchLegality.h"

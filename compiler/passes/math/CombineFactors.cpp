@@ -4,9 +4,9 @@
 //        scalars, as the scales of the rows and the columns of a quantised product are. A thread has many
 //        elements of x and few of `a * b`, so each takes one multiplication instead of two, which
 //        vanishes in the addition to a sum.
-// How:   a product is rounded in other places, by at most as many units in the last place. If
-//        `a * b` is infinite or denormal, where `(x * a) * b` is neither, the result differs by more:
-//        no compiler can exclude it, so the pass runs by name alone.
+// How:   a product is rounded as often as before, in other places. If `a * b` is infinite or denormal,
+//        where `(x * a) * b` is neither, the result differs by more: no compiler can exclude it, so the
+//        pass runs by name alone.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,8 +50,8 @@ void combine(arith::MulFOp product) {
       before && before->hasOneUse() ? scaledBy(before) : std::nullopt;
   if (!inner)
     return;
-  OpBuilder b(product);
-  auto factor = arith::MulFOp::create(b, product.getLoc(), inner->factor, outer->factor);
+  OpBuilder builder(product);
+  auto factor = arith::MulFOp::create(builder, product.getLoc(), inner->factor, outer->factor);
   product->setOperands({inner->tile, factor});
   before.erase();
 }
